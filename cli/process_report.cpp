@@ -1,6 +1,8 @@
 #include "cli/process_report.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <ctime>
 #include <iostream>
 #include <set>
@@ -19,6 +21,20 @@ std::string policy_line(const RuntimeState& runtime) {
                       runtime.policy_version, ", ", plural(runtime.policy_rules, "rule"),
                       runtime.policy_digest.empty() ? "" : ", sha256 ",
                       runtime.policy_digest.substr(0, kShownDigits));
+}
+
+/// Prints the speeds that the process itself measured; nothing without the policy `tuning: online`.
+void print_proposals(const RuntimeState& runtime) {
+  for (const TuningProposal& each : runtime.proposals) {
+    std::array<char, 64> ratio;
+    std::snprintf(ratio.data(), ratio.size(), "%.2fx [%.2f, %.2f]", each.speed, each.low,
+                  each.high);
+    std::cout << "  measured  " << each.op << " " << each.cell << ": " << each.implementation
+              << " is " << ratio.data() << " faster than " << each.baseline
+              << (each.applied ? "; calls run it"
+                               : base::concat("; not used, because ", each.why_not))
+              << "\n";
+  }
 }
 
 void print_policy(const RuntimeState& runtime) {
@@ -143,6 +159,7 @@ void print_runtime(const RuntimeState& runtime) {
             << (runtime.disabled ? ", disabled: the reference runs" : "") << ", " << runtime.health
             << "; status file of " << moment(runtime.written / 1000) << "\n";
   print_policy(runtime);
+  print_proposals(runtime);
   print_backends(runtime);
   for (const BreakerPageState& each : runtime.breakers) {
     std::cout << "  breaker   " << each.implementation << " " << each.state << " for " << each.what

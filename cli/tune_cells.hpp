@@ -27,6 +27,8 @@ struct FoundCells {
   std::vector<AskedCell> cells;
   uint32_t threads = 0;  ///< of all of them
   std::string note;      ///< cells that were left out, and why; empty if none was
+  /// Implementations of their operators that only the process has which was sampled.
+  std::vector<std::string> only_there = {};
 
   /// Adds "2 cells of another kind" to the note, unless `count` is 0.
   void leave_out(size_t count, std::string_view why);

@@ -29,6 +29,7 @@
 #include "cli/tune_worker.hpp"
 #include "tune/race/system_noise.hpp"
 #include "tuner/bundle_writer.hpp"
+#include "tuner/external_kernels.hpp"
 #include "tuner/measure/tuning_run.hpp"
 #include "tuner/overlay.hpp"
 
@@ -40,7 +41,7 @@ constexpr uint64_t kNanoseconds = 1'000'000'000;
 
 struct TuneRunOptions {
   CellOptions cells;
-  std::string output, worker, from_pid, page;
+  std::string output, worker, from_pid, page, python;
   uint32_t threads = 0;
   uint64_t budget = 120;
   bool resume = false, aged = false;
@@ -161,7 +162,7 @@ tuner::RunOptions run_options(const TuneRunOptions& options, uint32_t threads) {
 
 /// Measures and writes. Returns an exit code.
 int measure(const TuneRunOptions& options, Runtime& runtime, const std::vector<AskedCell>& asked,
-            uint32_t threads) {
+            uint32_t threads, tuner::ExternalKernels* externals) {
   const std::optional<std::string> folder = tuning_folder();
   if (!folder) return kWrongUse;
   const std::string path =
@@ -192,6 +193,10 @@ int measure(const TuneRunOptions& options, Runtime& runtime, const std::vector<A
                       const std::vector<std::string>& ids) {
     return race_again(asked[static_cast<size_t>(&spec - specs.data())], value, ids, threads);
   };
+  if (externals != nullptr) {
+    hooks.externals = externals->kernels();
+    hooks.race_external = [&](const tuner::ExternalRace& race) { return externals->race(race); };
+  }
   const base::SteadyClock clock;
   tune::race::SystemNoise noise(clock, threads);
   const tuner::RunOptions run = run_options(options, threads);
@@ -232,18 +237,43 @@ Result<FoundCells> find_cells(const TuneRunOptions& options, const Runtime& runt
   return served_cells(*process, runtime, options.threads);
 }
 
+/// Starts the Python worker if there is an interpreter for it. `only_there` are implementations
+/// that only the sampled process has. False if the worker was asked for and does not start.
+bool start_externals(const std::string& python, const std::vector<std::string>& only_there,
+                     std::optional<tuner::ExternalKernels>& externals) {
+  if (python.empty()) {
+    if (!only_there.empty()) {
+      std::cerr << "opmux: not measured, because only the process has them: "
+                << base::join(only_there, ", ")
+                << "; --python with the interpreter of its environment measures kernels of vLLM"
+                << std::endl;
+    }
+    return true;
+  }
+  Result<tuner::ExternalKernels> started = tuner::ExternalKernels::start(python);
+  if (!started) {
+    wrong_use(started.error().message());
+    return false;
+  }
+  externals = std::move(*started);
+  return true;
+}
+
 int run(const TuneRunOptions& options) {
   std::signal(SIGXFSZ, SIG_IGN);  // a limit of the size of files is an error of write() then
+  std::signal(SIGPIPE, SIG_IGN);  // so is the end of the Python worker
   std::optional<Runtime> runtime = make_runtime({.threads = static_cast<int>(options.threads)});
   if (!runtime) return kWrongUse;
   const bool find = options.aged || !options.from_pid.empty() || !options.page.empty();
   Result<std::vector<AskedCell>> asked = options.cells.read(*runtime, !find);
   if (!asked) return wrong_use(asked.error().message());
   uint32_t threads = options.threads;
+  std::vector<std::string> only_there;
   if (find) {
     Result<FoundCells> found = find_cells(options, *runtime);
     if (!found) return wrong_use(found.error().message());
     if (!found->note.empty()) std::cerr << "opmux: left out: " << found->note << std::endl;
+    only_there = std::move(found->only_there);
     threads = found->threads;
     std::ranges::move(found->cells, std::back_inserter(*asked));
     if (asked->empty()) {
@@ -258,7 +288,16 @@ int run(const TuneRunOptions& options) {
   if (threads == 0) threads = default_threads(*runtime);
   if (!options.worker.empty())
     return work_on_race(*runtime, asked->front(), options.worker, threads);
-  return measure(options, *runtime, *asked, threads);
+  std::optional<tuner::ExternalKernels> externals;
+  TuneRunOptions left = options;
+  if (!find || !only_there.empty()) {
+    const auto start = std::chrono::steady_clock::now();
+    if (!start_externals(options.python, only_there, externals)) return kWrongUse;
+    const auto took =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start);
+    left.budget -= std::min<uint64_t>(left.budget - 1, static_cast<uint64_t>(took.count()));
+  }
+  return measure(left, *runtime, *asked, threads, externals ? &*externals : nullptr);
 }
 
 }  // namespace
@@ -294,6 +333,10 @@ void add_tune_run(CLI::App& tune, Action& action) {
       ->add_option("--output", options->output,
                    "the bundle to write; default tuning/local.bundle in the folder of the state")
       ->type_name("FILE");
+  command
+      ->add_option("--python", options->python,
+                   "interpreter of an environment with vLLM, whose kernels are measured too")
+      ->type_name("PROGRAM");
   command->add_option("--worker", options->worker, "race these implementations for another process")
       ->type_name("IDS")
       ->group("");  // not in the help

@@ -87,6 +87,25 @@ AskedCell asked(const Family& family, const Operator& op) {
   return cell_of(op, family.tensors, std::move(dims), {});
 }
 
+/// Adds the implementations of an operator that the process has and this program does not.
+void add_only_there(const ProcessState& process, const Runtime& runtime, const std::string& op,
+                    std::vector<std::string>& only_there) {
+  const std::vector<OperatorInfo> all = runtime.list();
+  const auto here = std::ranges::find(all, op, &OperatorInfo::name);
+  for (const RuntimeState& state : process.runtimes) {
+    for (const OperatorPageState& there : state.operators) {
+      if (there.name != op || here == all.end()) continue;
+      for (const ImplementationPageState& one : there.implementations) {
+        const bool known =
+            std::ranges::find(here->implementations, one.id, &ImplementationInfo::id) !=
+                here->implementations.end() ||
+            std::ranges::find(only_there, one.id) != only_there.end();
+        if (!known) only_there.push_back(one.id);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Result<FoundCells> served_cells(const ProcessState& process, const Runtime& runtime,
@@ -125,6 +144,7 @@ Result<FoundCells> served_cells(const ProcessState& process, const Runtime& runt
       continue;
     }
     covered_ns += family.time_ns;
+    add_only_there(process, runtime, family.op, served.only_there);
     served.cells.push_back(std::move(cell));
   }
   served.leave_out(light, "with less than 2 % of the time together");

@@ -121,6 +121,7 @@ CLI_INTERNAL = {  # compiled into the command as well
     "src/tune/race/system_noise.hpp",
     "src/tuner/aged_rows.hpp",
     "src/tuner/bundle_writer.hpp",
+    "src/tuner/external_kernels.hpp",
     "src/tuner/measure/cell_race.hpp",
     "src/tuner/measure/cell_spec.hpp",
     "src/tuner/measure/recorded_call.hpp",
@@ -131,7 +132,13 @@ CLI_INTERNAL = {  # compiled into the command as well
     "src/tuner/rows_picture.hpp",
     "src/tuner/tuning_text.hpp",
 }
-PYTHON_INTERNAL = {"src/policy/rules/rule_fields.hpp"}  # a table without code of the library
+PYTHON_INTERNAL = {
+    "src/policy/rules/rule_fields.hpp",  # a table without code of the library
+    # A separate library, which the module contains.
+    "src/base/system/clock.hpp",
+    "src/tune/race/race.hpp",
+    "src/tune/race/system_noise.hpp",
+}
 
 # The folders that may include a third-party library, which is a folder of headers or one header.
 THIRD_PARTY = {

@@ -29,7 +29,7 @@ struct Measurement {
   std::string range;     ///< "M=5..95"; empty for all calls of the cell.
   std::string bundle;    ///< Name of the bundle's file.
   std::string digest;    ///< SHA-256 of the bundle's header.
-  std::string found_in;  ///< "local", "OPMUX_TUNING" or "shipped".
+  std::string found_in;  ///< "local", "OPMUX_TUNING", "shipped" or, measured by it, "online".
   std::string machine;   ///< "GenuineIntel 6-85-7 isa=... cores=2".
   bool aged = false;     ///< Measured with another kernel or microcode.
 };
@@ -44,6 +44,22 @@ struct TuningCounts {
   uint64_t damaged = 0;  ///< Of a part of a bundle that cannot be read.
 };
 
+/// A faster implementation that the runtime found by measuring a sampled call, with the policy
+/// `tuning: online`. It is about calls with the types and sizes of that one. Made by
+/// TuningControl::proposals().
+struct TuningProposal {
+  std::string op;
+  std::string implementation;  ///< Id of the faster one: "softmax/acme.wide".
+  std::string baseline;        ///< Id of the one that calls ran.
+  std::string cell;            ///< "f32,f32 H=64 rows=4 threads=1 eager".
+  /// How many times as fast as the baseline it is, and the bounds of that.
+  double speed = 1, low = 1, high = 1;
+  uint64_t rounds = 0;  ///< Rounds that were compared.
+  int64_t time = 0;     ///< When; seconds since 1970.
+  bool applied = false;
+  std::string why_not;  ///< Why later calls do not use it; empty if they do.
+};
+
 /// One implementation in a decision, with the verdict on it.
 struct Candidate {
   std::string id;       ///< "rms_norm/simd.avx2".
@@ -56,8 +72,10 @@ struct Candidate {
   double score = 0;
   /// Conversions it needs: "contiguous(x), widen(y, x)"; empty if none.
   std::string transforms = {};
-  std::optional<Hint> hint = {};             ///< The hint of its author that applies to this call.
-  std::optional<Measurement> measured = {};  ///< The measured speed that applies to this call.
+  std::optional<Hint> hint = {};  ///< The hint of its author that applies to this call.
+  /// The measured speed that applies to this call. Of a refused candidate only if it was compared
+  /// with the chosen one.
+  std::optional<Measurement> measured = {};
   /// Whether it may run, as first choice or as fallback.
   bool accepted() const { return verdict != "refused"; }
 };

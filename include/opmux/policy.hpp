@@ -203,12 +203,15 @@ struct ShadowOptions {
 
 /// Whether measured speeds ("tuning rows") replace the order by score. bundle: rows of the bundles
 /// that the runtime found, where they hold for this machine and the loaded builds; see
-/// Runtime::tuning(). off: only the score counts.
+/// Runtime::tuning(). off: only the score counts. online: as bundle, and the runtime measures calls
+/// that the shadow check has copied, on its background thread, and proposes what it finds:
+/// TuningControl::proposals(). online_apply: later calls use it as well. A scope cannot start the
+/// measuring.
 ///
 ///   opmux::Status status = runtime.policy().set({.tuning = opmux::Tuning::off});
-enum class Tuning : uint8_t { off, bundle };
+enum class Tuning : uint8_t { off, bundle, online, online_apply };
 
-/// "off" or "bundle"; static lifetime.
+/// "off", "bundle", "online" or "online_apply"; static lifetime.
 OPMUX_API std::string_view name_of(Tuning tuning) noexcept;
 
 /// One rule of a policy. It applies to operators that match `op`, in calls for which `when` is

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <opmux/detail/export.hpp>
+#include <opmux/explanation.hpp>
 #include <opmux/health.hpp>
 #include <opmux/status.hpp>
 
@@ -118,8 +119,9 @@ struct RuntimeState {
   std::string health;  ///< "healthy", "degraded", "fatal".
   std::vector<BackendPageState> backends;
   std::vector<OperatorPageState> operators;
-  std::vector<ChoicePageState> choices;  ///< By operator, then class.
-  std::vector<CellPageState> cells;      ///< At most 256, those that take the most time first.
+  std::vector<ChoicePageState> choices;   ///< By operator, then class.
+  std::vector<CellPageState> cells;       ///< At most 256, those that take the most time first.
+  std::vector<TuningProposal> proposals;  ///< As in TuningControl::proposals(); ratios to 0.001.
   std::vector<BreakerPageState> breakers;
   std::vector<OperatorWithoutCandidates> without_candidates;  ///< As in HealthReport.
   uint64_t left_out = 0;  ///< Choices and implementations for which the file has no room.
@@ -165,5 +167,7 @@ OPMUX_API Status write_state_page(const Runtime& runtime, const std::string& pat
 /// JSON as docs/schemas/process_state.json describes it; a list is {"processes": [...]}.
 OPMUX_API std::string to_json(const ProcessState& state);
 OPMUX_API std::string to_json(const std::vector<ProcessState>& states);
+/// The same as docs/schemas/proposals.json describes it.
+OPMUX_API std::string to_json(const std::vector<TuningProposal>& proposals);
 
 }  // namespace opmux

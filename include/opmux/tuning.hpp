@@ -54,6 +54,15 @@ class TuningControl {
   /// nothing.
   OPMUX_API Status reload();
 
+  /// Faster implementations that the runtime itself found, with the policy `tuning: online`; the
+  /// newest last, at most 256. The background thread of the shadow check races the implementations
+  /// of calls that it has copied, with the share of its time that ShadowOptions says. Only calls on
+  /// the CPU with one thread count whose results the reference confirms, without arguments that are
+  /// changed in place, and without constants, which implementations pack. Logs the event
+  /// "tune.proposed", and "tune.applied" if the policy says so; a frozen runtime applies nothing.
+  /// Rows are lost with the runtime.
+  OPMUX_API std::vector<TuningProposal> proposals() const;
+
   /// With true, samples every call instead of a few: each call takes the slow path, about a
   /// microsecond, and adds its types, sizes and duration to the cells of its operator, of which
   /// write_state_page() writes at most 256. Forgets earlier cells. Ends with false. Concerns calls

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 
 from ._information import installed
 
@@ -22,4 +23,14 @@ def main() -> int:
         print(f"opmux: no executable at {program}: install the wheel", file=sys.stderr)
         return 2
     sys.stdout.flush()
-    os.execv(program, ["opmux", *arguments])
+    os.execv(program, ["opmux", *arguments, *_interpreter_for(arguments)])
+
+
+def _interpreter_for(arguments: list[str]) -> list[str]:
+    """Names this interpreter to a command that measures the calls of a process, because only
+    Python has the kernels of vLLM."""
+    tunes = arguments[:2] == ["tune", "run"] and "--python" not in arguments
+    of_process = any(a.split("=")[0] in ("--from-pid", "--page") for a in arguments)
+    if not (tunes and of_process) or find_spec("vllm") is None:
+        return []
+    return ["--python", sys.executable]

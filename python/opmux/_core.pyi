@@ -377,6 +377,36 @@ class Measurement:
     @property
     def aged(self) -> bool: ...
 
+class TuningProposal:
+    """A faster implementation that a runtime found by measuring a call."""
+
+    @property
+    def op(self) -> str: ...
+    @property
+    def implementation(self) -> str:
+        """Id of the faster one."""
+
+    @property
+    def baseline(self) -> str:
+        """Id of the one that calls ran."""
+
+    @property
+    def cell(self) -> str: ...
+    @property
+    def speed(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def time(self) -> int: ...
+    @property
+    def applied(self) -> bool: ...
+    @property
+    def why_not(self) -> str: ...
+
 class TuningBundle:
     """A bundle of measured speeds that was found, or a file that was refused."""
 
@@ -681,6 +711,8 @@ class RuntimeState:
     def choices(self) -> list[ChoicePageState]: ...
     @property
     def cells(self) -> list[CellPageState]: ...
+    @property
+    def proposals(self) -> list[TuningProposal]: ...
     @property
     def breakers(self) -> list[BreakerPageState]: ...
     @property
@@ -1268,6 +1300,9 @@ class Runtime:
     def stats(self) -> builtins.list[CallStats]: ...
     def settings(self) -> builtins.list[SettingInfo]: ...
     def tuning(self) -> builtins.list[TuningBundle]: ...
+    def proposals(self) -> builtins.list[TuningProposal]:
+        """Faster implementations that the runtime found by measuring sampled calls."""
+
     def check_tuning(self) -> None:
         """Reads the measured speeds of all operators, so that tuning() counts them."""
 
@@ -1370,6 +1405,7 @@ def draft(
     default_enable: bool | None = None,
     stream: bool = False,
     hints: Sequence[Hint] = (),
+    build: str = "",
 ) -> ImplementationDraft: ...
 def implement(runtime: Runtime, draft: ImplementationDraft) -> None: ...
 def implement_together(runtime: Runtime, drafts: list[ImplementationDraft]) -> None: ...
@@ -1450,5 +1486,45 @@ def revise_explanation(
     depends_on: list[str],
     /,
 ) -> Explanation: ...
+
+class RaceStanding:
+    """The result of one function of a race."""
+
+    @property
+    def verdict(self) -> str: ...
+    @property
+    def log_ratio(self) -> float:
+        """log(its time / time of the first function)."""
+
+    @property
+    def low(self) -> float:
+        """Lower bound of log_ratio."""
+
+    @property
+    def high(self) -> float:
+        """Upper bound of log_ratio."""
+
+    @property
+    def rounds(self) -> int:
+        """Rounds in which it was compared with the first one."""
+
+class RaceResult:
+    """The result of race()."""
+
+    @property
+    def standings(self) -> list[RaceStanding]: ...
+    @property
+    def winner(self) -> int: ...
+    @property
+    def ended_by_time(self) -> bool: ...
+    @property
+    def dropped(self) -> int: ...
+    @property
+    def noise(self) -> str: ...
+
+def race(functions: list[Callable[[int], None]], threads: int, most_seconds: float) -> RaceResult:
+    """Finds the fastest of 2 to 16 functions, each called with the number of its calls. Raises
+    what one of them raises."""
+
 def call_nothing(*args: Any, **kwargs: Any) -> None: ...
 def exchange_three(*args: Any, **kwargs: Any) -> None: ...

@@ -230,6 +230,7 @@ def _options(
     available: Callable[[], Any] | None = None,
     default_enable: bool | None = None,
     stream: bool = False,
+    build: str = "",
     **promises: bool,
 ) -> dict[str, Any]:
     """The options of `implementation` as the extension takes them."""
@@ -250,7 +251,7 @@ def _options(
     return {
         "kind": kind, "vendor": vendor, "priority": priority, "caps": caps, "flags": flags,
         "available": available, "default_enable": default_enable, "stream": stream,
-        "hints": list(hints),
+        "hints": list(hints), "build": build,
     }  # fmt: skip
 
 
@@ -290,8 +291,13 @@ def function_options(
                 "function has none; compare sizes in a verifier",
                 "python.option",
             )
+    if options.get("build"):
+        raise InvalidArgument(
+            f"{name}: build= is for implementations of operators with a schema",
+            "python.option",
+        )
     made = _options(name, atomic_outputs=pure or atomic_outputs, **options)
-    del made["stream"], made["hints"]
+    del made["stream"], made["hints"], made["build"]
     _core.check_caps(made["caps"])
     return made
 
@@ -320,6 +326,7 @@ def implementation(
     pure: bool = False,
     available: Callable[[], Any] | None = None,
     default_enable: bool | None = None,
+    build: str = "",
     runtime: _core.Runtime | None = None,
 ) -> Callable[[Callable[P, R]], PythonImplementation[P, R]]:
     """Registers a Python function as an implementation of an operator or a dispatchable function.
@@ -338,16 +345,17 @@ def implementation(
     returns True, or a str with the reason why the implementation cannot be used in this process. It
     must not call opmux. With `default_enable=False`, the backend `provider` is used only if
     OPMUX_BACKEND_PROVIDER=1 or `runtime.enable_backend` switches it on; its implementations that
-    state it must agree. `pure` is for dispatchable functions without a schema: the function changes
-    neither its arguments nor anything else that counts, so that another implementation may run
-    after it failed.
+    state it must agree. `build` names the version of the code, such as "acme-1.4", without spaces:
+    lockfiles and measured rows of another build do not hold. `pure` is for dispatchable functions
+    without a schema: the function changes neither its arguments nor anything else that counts, so
+    that another implementation may run after it failed.
     """
     given: dict[str, Any] = {
         "kind": kind, "vendor": vendor, "priority": priority, "dtypes": dtypes,
         "multiple_of": multiple_of, "at_least": at_least, "at_most": at_most,
         "contiguous": contiguous, "deterministic": deterministic,
         "batch_invariant": batch_invariant, "capture_safe": capture_safe, "available": available,
-        "default_enable": default_enable, "hints": hints,
+        "default_enable": default_enable, "hints": hints, "build": build,
     }  # fmt: skip
 
     def decorate(function: Callable[P, R]) -> PythonImplementation[P, R]:

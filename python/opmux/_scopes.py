@@ -37,7 +37,9 @@ def policy(
     `impl:ID`, or a glob with `/`. `transforms` lists the conversions that opmux may apply to
     tensors so that an implementation can accept them: `contiguous` and `widen`, or `none` alone.
     `allow_none` permits the policy to leave operators without an implementation that can run.
-    `tuning` says whether measured speeds count: `bundle` (the default) or `off`."""
+    `tuning` says whether measured speeds count: `bundle` (the default) or `off`; with `online` the
+    runtime measures sampled calls and proposes faster implementations, and with `online_apply`
+    later calls use them."""
     made = _core.Policy()
     given = (prefer, require, deny, allow, allow_vendors, deny_vendors, transforms)
     for name, tokens in zip(_LISTS, given, strict=True):

@@ -8,6 +8,7 @@
 #include "borrowed.hpp"
 #include "callable_types.hpp"
 #include "dispatch_call.hpp"
+#include "dlpack_exchange.hpp"
 #include "gil.hpp"
 #include "kind_words.hpp"
 #include "outside_reads.hpp"
@@ -29,30 +30,50 @@ struct BorrowedTensor {
 };
 
 /// A DLPack tensor handed out to Python, with the storage of its shape and strides.
+template <class Managed>
 struct HandedOut {
-  ManagedTensor managed;
+  Managed managed{};
   int64_t shape[OPMUX_MAX_RANK], strides[OPMUX_MAX_RANK];
 };
 
-nb::object capsule_of(const BorrowedTensor& own, const nb::kwargs&) {
-  auto* const handed = new HandedOut;
-  handed->managed.tensor = own.view.c();
+template <class Managed>
+nb::object capsule_as(const TensorView& view, const char* name, PyCapsule_Destructor unused) {
+  auto* const handed = new HandedOut<Managed>;
+  handed->managed.tensor = view.c();
   for (int i = 0; i < OPMUX_MAX_RANK; ++i) {
-    handed->shape[i] = own.view.shape_words()[i];
-    handed->strides[i] = own.view.stride_words()[i];
+    handed->shape[i] = view.shape_words()[i];
+    handed->strides[i] = view.stride_words()[i];
   }
   handed->managed.tensor.shape = handed->shape;
   handed->managed.tensor.strides = handed->strides;
   handed->managed.context = handed;
-  handed->managed.deleter = [](ManagedTensor* self) {
-    delete static_cast<HandedOut*>(self->context);
+  handed->managed.deleter = [](Managed* self) {
+    delete static_cast<HandedOut<Managed>*>(self->context);
   };
-  const auto unused = [](PyObject* capsule) {
-    if (PyCapsule_IsValid(capsule, "dltensor") == 0) return;
-    auto* managed = static_cast<ManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
-    managed->deleter(managed);
-  };
-  return nb::steal(PyCapsule_New(&handed->managed, "dltensor", unused));
+  if constexpr (requires { handed->managed.version; }) handed->managed.version = {kDlpackMajor, 0};
+  return nb::steal(PyCapsule_New(&handed->managed, name, unused));
+}
+
+template <class Managed>
+void drop_unused(PyObject* capsule, const char* name) {
+  if (PyCapsule_IsValid(capsule, name) == 0) return;
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  managed->deleter(managed);
+}
+
+/// Libraries that do not ask for a version treat the tensor as read-only.
+nb::object capsule_of(const BorrowedTensor& own, const nb::kwargs& asked) {
+  constexpr const char* kPlain = "dltensor";
+  constexpr const char* kVersioned = "dltensor_versioned";
+  const bool versioned = asked.contains("max_version") && !asked["max_version"].is_none() &&
+                         nb::cast<std::pair<uint32_t, uint32_t>>(asked["max_version"]).first >= 1;
+  if (versioned) {
+    return capsule_as<VersionedTensor>(own.view, kVersioned, [](PyObject* capsule) {
+      drop_unused<VersionedTensor>(capsule, kVersioned);
+    });
+  }
+  return capsule_as<ManagedTensor>(
+      own.view, kPlain, [](PyObject* capsule) { drop_unused<ManagedTensor>(capsule, kPlain); });
 }
 
 std::optional<int64_t> get_fact(const FactsView& own, uint32_t kind, const std::string& name) {
@@ -123,7 +144,7 @@ ImplementationDraft draft(HeldRuntime& held, const std::string& id, const nb::ob
                           const std::vector<std::pair<uint32_t, std::string>>& reads,
                           uint32_t flags, const nb::object& available,
                           std::optional<bool> default_enable, bool stream,
-                          const std::vector<Hint>& hints) {
+                          const std::vector<Hint>& hints, const std::string& build) {
   const std::string op = id.substr(0, id.find('/'));
   const auto kernel = std::make_shared<PythonKernel>(
       held.runtime->op(op).value(), Reference::borrow(function.ptr()),
@@ -136,6 +157,7 @@ ImplementationDraft draft(HeldRuntime& held, const std::string& id, const nb::ob
   implementation.default_enable = default_enable;
   implementation.stream = stream;
   implementation.hints = hints;
+  implementation.build_id = build;
   implementation.run = [kernel](CallFrame& call) { return kernel->run(call); };
   if (!verifier.is_none()) {
     implementation.verify = [kernel](const Facts& facts) { return kernel->verify(facts); };
@@ -237,7 +259,7 @@ void bind_implementations(nb::module_& module) {
              nb::arg("verifier").none(), nb::arg("kind"), nb::arg("vendor"), nb::arg("priority"),
              nb::arg("caps"), nb::arg("reads"), nb::arg("flags"), nb::arg("available") = nb::none(),
              nb::arg("default_enable") = nb::none(), nb::arg("stream") = false,
-             nb::arg("hints") = std::vector<Hint>(), nb::keep_alive<0, 1>());
+             nb::arg("hints") = std::vector<Hint>(), nb::arg("build") = "", nb::keep_alive<0, 1>());
   module.def("check_caps", [](const nb::dict& caps) { static_cast<void>(caps_of(caps)); });
   module.def("implement", &implement, nb::arg("runtime"), nb::arg("draft"));
   module.def("implement_together", &implement_together, nb::arg("runtime"), nb::arg("drafts"));

@@ -59,6 +59,19 @@ void bind_tuning(nb::module_& module) {
   const auto count = [](uint64_t TuningCounts::* member) {
     return [member](const TuningBundle& own) { return own.counts.*member; };
   };
+  nb::class_<TuningProposal>(module, "TuningProposal",
+                             "A faster implementation that a runtime found by measuring a call.")
+      .def_ro("op", &TuningProposal::op)
+      .def_ro("implementation", &TuningProposal::implementation, "Id of the faster one.")
+      .def_ro("baseline", &TuningProposal::baseline, "Id of the one that calls ran.")
+      .def_ro("cell", &TuningProposal::cell)
+      .def_ro("speed", &TuningProposal::speed)
+      .def_ro("low", &TuningProposal::low)
+      .def_ro("high", &TuningProposal::high)
+      .def_ro("rounds", &TuningProposal::rounds)
+      .def_ro("time", &TuningProposal::time)
+      .def_ro("applied", &TuningProposal::applied)
+      .def_ro("why_not", &TuningProposal::why_not);
   nb::class_<TuningBundle>(
       module, "TuningBundle",
       "A bundle of measured speeds that was found, or a file that was refused.")

@@ -100,10 +100,11 @@ void bind_rule(nb::module_& module) {
 /// Not inlined, because g++ 12 would warn at -O2 that the converted string may be uninitialised.
 [[gnu::noinline]] std::optional<Tuning> tuning_of(const std::optional<std::string>& word) {
   if (!word) return std::nullopt;
-  for (const Tuning each : {Tuning::off, Tuning::bundle}) {
+  for (const Tuning each : {Tuning::off, Tuning::bundle, Tuning::online, Tuning::online_apply}) {
     if (*word == name_of(each)) return each;
   }
-  throw nb::value_error(("tuning must be 'off' or 'bundle', not '" + *word + "'").c_str());
+  throw nb::value_error(
+      ("tuning must be 'off', 'bundle', 'online' or 'online_apply', not '" + *word + "'").c_str());
 }
 
 }  // namespace

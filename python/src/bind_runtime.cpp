@@ -279,6 +279,9 @@ void bind_runtime(nb::module_& module) {
       .def("settings", [](const HeldRuntime& own) { return own.runtime->settings(); })
       .def("tuning", [](const HeldRuntime& own) { return own.runtime->tuning().bundles(); })
       .def(
+          "proposals", [](const HeldRuntime& own) { return own.runtime->tuning().proposals(); },
+          "Faster implementations that the runtime found by measuring sampled calls.")
+      .def(
           "check_tuning",
           [](const HeldRuntime& own) {
             const ReleasedGil released;

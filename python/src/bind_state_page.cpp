@@ -91,6 +91,7 @@ void bind_process(nb::module_& module) {
       .def_ro("operators", &RuntimeState::operators)
       .def_ro("choices", &RuntimeState::choices)
       .def_ro("cells", &RuntimeState::cells)
+      .def_ro("proposals", &RuntimeState::proposals)
       .def_ro("breakers", &RuntimeState::breakers)
       .def_ro("without_candidates", &RuntimeState::without_candidates)
       .def_ro("left_out", &RuntimeState::left_out)

@@ -35,5 +35,7 @@ void bind_points(nanobind::module_& module);
 void bind_readers(nanobind::module_& module);
 void bind_dispatchable(nanobind::module_& module);
 void bind_benchmark(nanobind::module_& module);
+/// Races of Python functions, for `python -m opmux.tune_worker`.
+void bind_race(nanobind::module_& module);
 
 }  // namespace opmux::python

@@ -73,6 +73,7 @@ void fill(nb::module_& module) {
   bind_readers(module);
   bind_dispatchable(module);
   bind_benchmark(module);
+  bind_race(module);
 }
 
 }  // namespace

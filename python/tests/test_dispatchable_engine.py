@@ -133,6 +133,7 @@ def test_dtypes_and_contiguous_take_effect(scan):
         {"at_least": {"N": 8}},
         {"at_most": {"N": 8}},
         {"hints": [opmux.Hint("N", most=8, priority=200)]},
+        {"build": "acme-1.4"},
     ],
 )
 def test_options_without_effect_are_refused(scan, options):

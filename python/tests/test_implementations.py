@@ -1,6 +1,7 @@
 """Python functions as implementations: their outcomes, and that they leak nothing."""
 
 import gc
+import subprocess
 import sys
 import threading
 import weakref
@@ -381,3 +382,54 @@ class TestDefine:
     def test_nonsense(self, text):
         with pytest.raises(opmux.Error):
             opmux.define(text)
+
+
+def test_a_build_is_in_the_locked_choice(world):
+    @opmux.implementation("twice", "acme.built", priority=900, build="acme-1.4", runtime=world)
+    def built(x, factor, mode, *, out):
+        out[:] = x * factor
+
+    call(world, expect="twice/acme.built")
+    (choice,) = world.lock().choices
+    assert (choice.implementation, choice.build_id) == ("twice/acme.built", "acme-1.4")
+
+
+@pytest.mark.parametrize("with_torch", [False, True])
+def test_a_caller_in_another_language_can_run_it(with_torch):
+    """The shadow check runs the reference with arrays of numpy, or with tensors of torch."""
+    program = f"""
+import sys
+import numpy as np
+import opmux
+if {with_torch}:
+    import torch
+runtime = opmux.create_runtime(environment=[])
+runtime.define("twice(out Tensor y[N], Tensor x[N])")
+
+@opmux.implementation("twice", "own.body", kind="reference", runtime=runtime)
+def body(x, *, out):
+    out[:] = x * 2
+
+@opmux.implementation("twice", "acme.v1", priority=300, runtime=runtime)
+def acme(x, *, out):
+    out[:] = x + x
+
+runtime.load_policy("opmux: 1\\nshadow: {{every: 1, share: 1.0}}\\n")
+for _ in range(8):
+    runtime.op("twice")(np.ones(4, "f4"))
+while runtime.health().shadow.waiting:
+    pass
+import time
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    (found,) = runtime.health().shadow.implementations
+    if found.compared + sum(found.skipped.values()) == 8:
+        break
+print(found.compared, found.mismatches, found.skipped)
+"""
+    if with_torch:
+        pytest.importorskip("torch")
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout == "8 0 {}\n", done.stdout + done.stderr

@@ -1,5 +1,9 @@
 """Measured speeds: which files are found, and whether the policy lets them count."""
 
+import threading
+import time
+
+import numpy as np
 import pytest
 
 import opmux
@@ -37,10 +41,43 @@ def test_rows_of_all_operators_are_read_if_it_is_asked_for(monkeypatch):
 
 def test_a_policy_says_whether_they_count():
     runtime = opmux.Runtime(environment=[], backends=False)
-    runtime.set_policy(opmux.policy(tuning="off"))
-    assert [s.value for s in runtime.settings() if s.key == "tuning"] == ["off"]
-    runtime.set_policy(opmux.policy(tuning="bundle"))
-    assert [s.value for s in runtime.settings() if s.key == "tuning"] == ["bundle"]
+    for mode in ("off", "bundle", "online", "online_apply"):
+        runtime.set_policy(opmux.policy(tuning=mode))
+        assert [s.value for s in runtime.settings() if s.key == "tuning"] == [mode]
     assert opmux.policy().tuning is None
-    with pytest.raises(ValueError, match="'off' or 'bundle'"):
-        opmux.policy(tuning="online")
+    with pytest.raises(ValueError, match="'online' or 'online_apply'"):
+        opmux.policy(tuning="sometimes")
+
+
+def test_a_runtime_measures_its_calls_and_uses_what_it_found():
+    """With the background thread, as in a service."""
+    runtime = opmux.create_runtime(environment=[("OPMUX_NUM_THREADS", "1")], backends=False)
+    runtime.define("twice(out Tensor y[N], Tensor x[N])")
+
+    def add(name, seconds, **options):
+        @opmux.implementation("twice", name, runtime=runtime, **options)
+        def body(x, *, out):
+            end = time.perf_counter() + seconds
+            np.multiply(x, 2, out=out)
+            while time.perf_counter() < end:
+                pass
+
+    add("own.body", 1e-3, kind="reference")
+    add("acme.slow", 300e-6, priority=300)
+    add("acme.fast", 50e-6, priority=200, build="acme-1")
+    runtime.load_policy("opmux: 1\ntuning: {online: apply}\nshadow: {every: 1, share: 1.0}\n")
+    x = np.ones(8, "f4")
+    end = time.monotonic() + 60
+    for _ in range(8):
+        runtime.op("twice")(x)
+    # Functions in Python that are raced need the interpreter, which is free while this one waits.
+    while not runtime.proposals() and time.monotonic() < end:
+        threading.Event().wait(0.05)
+    (found,) = runtime.proposals()
+    assert (found.op, found.implementation) == ("twice", "twice/acme.fast")
+    assert found.baseline == "twice/acme.slow" and found.cell == "f32,f32 N=8 threads=1 eager"
+    assert 1 < found.low <= found.speed <= found.high and found.rounds >= 8
+    assert found.applied and found.why_not == "" and found.time > 1.7e9
+    with opmux.report(runtime) as calls:
+        runtime.op("twice")(x)
+    assert calls.implementation == "twice/acme.fast"

@@ -73,11 +73,11 @@ Result<Policy> read_policy(const opmux_policy* policy) {
   }
   if (from.strict != OPMUX_STRICT_UNSET) to.strict = from.strict == OPMUX_STRICT_ON;
   to.allow_none = from.allow_none != 0;
-  if (from.tuning > OPMUX_TUNING_BUNDLE) {
+  if (from.tuning > OPMUX_TUNING_ONLINE_APPLY) {
     return Status(Code::invalid_argument, "c.tuning", "policy.tuning is not an OPMUX_TUNING_*");
   }
   if (from.tuning != OPMUX_TUNING_UNSET)
-    to.tuning = from.tuning == OPMUX_TUNING_OFF ? Tuning::off : Tuning::bundle;
+    to.tuning = static_cast<Tuning>(from.tuning - OPMUX_TUNING_OFF);
   if (Status bad = read_orders(from, to); !bad.ok()) return bad;
   return to;
 }

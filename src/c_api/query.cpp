@@ -128,6 +128,12 @@ int32_t opmux_list_tuning(opmux_runtime* runtime, char* buffer, size_t capacity,
              [](auto& cpp) { return cpp.tuning().bundles(); });
 }
 
+int32_t opmux_list_proposals(opmux_runtime* runtime, char* buffer, size_t capacity, size_t* size,
+                             opmux_error* error) {
+  return ask(runtime, {buffer, capacity, size}, error,
+             [](auto& cpp) { return cpp.tuning().proposals(); });
+}
+
 int32_t opmux_check_tuning(opmux_runtime* runtime, opmux_error* error) {
   return guarded(error, [&]() -> Status {
     if (Status bad = none_null("runtime", runtime); !bad.ok()) return bad;

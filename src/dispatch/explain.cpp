@@ -115,10 +115,19 @@ void add_candidates(const Evaluation& decision, const schema::Signature& signatu
   }
   for (const CandidateVerdict& verdict : decision.verdicts) {
     if (verdict.accepted()) continue;
-    explanation.candidates.push_back(
-        {verdict.implementation->id, "refused", std::string(code_of(verdict.reason)),
-         describe(verdict, signature), verdict.implementation->priority, verdict.score, "",
-         verdict.shown_hint()});
+    Candidate refused{verdict.implementation->id,
+                      "refused",
+                      std::string(code_of(verdict.reason)),
+                      describe(verdict, signature),
+                      verdict.implementation->priority,
+                      verdict.score,
+                      "",
+                      verdict.shown_hint()};
+    if (const auto* const row = row_of_refused(input, decision, verdict, signature)) {
+      refused.measured = measurement_of(input, *row);
+      refused.reason += "; " + describe_row(input, *row);
+    }
+    explanation.candidates.push_back(std::move(refused));
   }
 }
 

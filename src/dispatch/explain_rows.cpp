@@ -1,9 +1,11 @@
 #include "dispatch/explain_rows.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <span>
 #include <vector>
 
 #include "base/text.hpp"
@@ -103,6 +105,22 @@ std::string describe_row(const EvaluationInput& input, const tune::HeldRow& row)
                                : base::concat(" ", shown.verdict, " than ");
   return base::concat("measured ", ratio, said, baseline, ", ", shown.rounds, " rounds, ",
                       shown.rigor);
+}
+
+const tune::HeldRow* row_of_refused(const EvaluationInput& input, const Evaluation& decision,
+                                    const CandidateVerdict& refused,
+                                    const schema::Signature& signature) {
+  if (input.tuning == nullptr || input.tuning->empty() || decision.order.empty()) return nullptr;
+  const CandidateVerdict& chosen = decision.verdicts[decision.order[0]];
+  // A policy that prefers the chosen one does so whatever was measured.
+  if (refused.tier != chosen.tier) return nullptr;
+  const uint32_t answer = input.tuning->answer(schema::FactsOf{signature});
+  const std::span<const tune::HeldRow> rows = input.tuning->rows(answer);
+  const auto found = std::ranges::find_if(rows, [&](const tune::HeldRow& row) {
+    return row.implementation == refused.implementation->number &&
+           row.baseline == chosen.implementation->number;
+  });
+  return found == rows.end() ? nullptr : &*found;
 }
 
 void add_tuning(const EvaluationInput& input, const Evaluation& decision,

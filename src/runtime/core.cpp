@@ -139,6 +139,7 @@ Core::Core(const Options& options, policy::Environment environment, const Record
       files_(sources_, maintenance_, log_, registry_) {
   health_.attach(engine_);
   shadow_.attach(engine_);
+  shadow_.tuner().attach(*this);
   engine_.attach(plugins_);
   sources_.attach(publisher_, plugins_);
 }
@@ -275,6 +276,14 @@ Status Core::reload_tuning() {
     return base::concat("decisions use the measured speeds of ", bundles,
                         bundles == 1 ? " bundle" : " bundles", " with ", rows, " rows");
   });
+  return {};
+}
+
+Status Core::use_row(const std::string& op, const tune::TuningRow& row) {
+  if (frozen()) return registry::frozen("a measured row");
+  if (!tuning_.add(op, row))
+    return {Code::resource, "tune.rows", base::concat("there is no room for more rows of ", op)};
+  engine_.operator_changed(op);
   return {};
 }
 

@@ -38,7 +38,7 @@
 namespace opmux::runtime {
 
 /// All parts of a runtime, wired together. Thread-safe.
-class Core {
+class Core final : private shadow::RowUser {
  public:
   /// The rules of the trust file apply if they are stricter than the options.
   static Result<std::unique_ptr<Core>> create(const Options& options,
@@ -53,6 +53,7 @@ class Core {
   /// policies.
   HealthReport health_report();
   shadow::ShadowChecker& shadow() { return shadow_; }
+  const shadow::ShadowChecker& shadow() const { return shadow_; }
   const policy::Environment& environment() const { return environment_; }
   base::EventLog& log() { return log_; }
   const std::shared_ptr<dispatch::PackStore>& packs() const { return packs_; }
@@ -67,6 +68,8 @@ class Core {
   const tune::TuningTable& tuning() const { return tuning_; }
   /// Uses the bundles that are in the places of create() now. Fails with `frozen`.
   Status reload_tuning();
+  /// The faster implementations that the shadow check found.
+  std::vector<TuningProposal> proposals() const { return shadow_.tuner().proposals(); }
 
   /// Publishes the current registry and policies to the engine; returns the new generation.
   uint64_t publish() { return publisher_.publish(); }
@@ -105,6 +108,7 @@ class Core {
   Core(const Options& options, policy::Environment environment, const RecordOptions& record,
        base::TrustRules trust);
   Status start(const Options& options);
+  Status use_row(const std::string& op, const tune::TuningRow& row) override;
   void refuse_changes(bool on) noexcept;
   /// Refuses changes, and allows them again unless `kept` is set.
   struct Refusal {

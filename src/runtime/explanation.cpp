@@ -33,9 +33,12 @@ std::string_view processor_of(std::string_view machine) {
 /// "f32 K=64 threads=1 eager, M=5..95; bundle fleet-7.bundle (sha256 9f86d081), 2026-11-16, CPU".
 std::string row_text(const Measurement& row) {
   constexpr size_t kShortDigest = 8;
-  return base::concat(row.cell, row.range.empty() ? "" : ", ", row.range, "; ", row.found_in,
-                      " bundle ", row.bundle, " (sha256 ", row.digest.substr(0, kShortDigest),
-                      "), ", row.date, ", ", processor_of(row.machine), row.aged ? "; aged" : "");
+  const std::string origin = row.bundle.empty()
+                                 ? "measured by this process"
+                                 : base::concat(row.found_in, " bundle ", row.bundle, " (sha256 ",
+                                                row.digest.substr(0, kShortDigest), ")");
+  return base::concat(row.cell, row.range.empty() ? "" : ", ", row.range, "; ", origin, ", ",
+                      row.date, ", ", processor_of(row.machine), row.aged ? "; aged" : "");
 }
 
 std::string line_of(const Candidate& candidate, size_t id_width) {

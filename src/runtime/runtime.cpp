@@ -293,6 +293,8 @@ std::vector<TuningBundle> TuningControl::bundles() const {
   }
   return bundles;
 }
+std::vector<TuningProposal> TuningControl::proposals() const { return core_->proposals(); }
+
 void TuningControl::check() const {
   core_->plugins().warm_up();
   const registry::RegistrySnapshotPtr snapshot = core_->registry().snapshot();

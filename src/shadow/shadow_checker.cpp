@@ -74,6 +74,14 @@ std::vector<std::vector<double>> CallAgain::results() const {
   return all;
 }
 
+std::vector<std::vector<std::byte>> CallAgain::outputs() const {
+  std::vector<std::vector<std::byte>> all;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (copy_.arguments()[i].written) all.push_back(memory_[i]);
+  }
+  return all;
+}
+
 ShadowVerdict compare_with_reference(dispatch::OperatorSlot& slot, const verify::CallCopy& copy,
                                      verify::JudgedCall& judged) {
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -85,8 +93,9 @@ ShadowVerdict compare_with_reference(dispatch::OperatorSlot& slot, const verify:
       continue;
     }
     if (!status.ok()) return {std::move(status)};
-    const verify::Expected expected = verify::bounded(judged.view(), again.results());
-    return {{}, verify::judge(judged.view(), expected, copy.outputs()), took_ns};
+    verify::Expected expected = verify::bounded(judged.view(), again.results());
+    auto mismatch = verify::judge(judged.view(), expected, copy.outputs());
+    return {{}, std::move(mismatch), took_ns, std::move(expected)};
   }
   return {};
 }
@@ -112,6 +121,7 @@ std::optional<verify::Mismatch> not_finite(const verify::CallCopy& copy,
 namespace {
 
 constexpr double kShare = 0.01, kLeastShare = 0.001;
+constexpr int kEveryOnline = 1024;
 constexpr size_t kMegabyte = size_t{1} << 20;
 constexpr int kMemoryMb = 16;
 constexpr size_t kManyTaps = 64;
@@ -163,7 +173,17 @@ ShadowOptions shadow_options(const policy::PolicySet& policies) {
       fill_field(options.memory_mb, own.memory_mb);
     }
   }
+  if (tuning_mode(policies) >= Tuning::online) fill_field(options.every, {kEveryOnline});
   return options;
+}
+
+Tuning tuning_mode(const policy::PolicySet& policies) {
+  for (const policy::PolicyLayerPtr& layer : policies.layers) {
+    for (const policy::PolicyLayer* at = layer.get(); at != nullptr; at = at->outer().get()) {
+      if (at->policy().tuning) return *at->policy().tuning;
+    }
+  }
+  return Tuning::bundle;
 }
 
 ShadowChecker::ShadowChecker(const base::Clock& clock, base::EventLog& log,
@@ -173,6 +193,7 @@ ShadowChecker::ShadowChecker(const base::Clock& clock, base::EventLog& log,
       registry_(registry),
       health_(health),
       own_thread_(own_thread),
+      tuner_(breaker_clock, log),
       site_(breaker_clock, *this),
       job_(thread_,
            [this] {
@@ -202,6 +223,7 @@ std::shared_ptr<dispatch::CallTap> ShadowChecker::tap_of(
 
 void ShadowChecker::follow(const policy::PolicySet& policies) {
   const ShadowOptions options = shadow_options(policies);
+  tuner_.follow(tuning_mode(policies));
   share_.store(std::max(options.share.value_or(kShare), kLeastShare), std::memory_order_relaxed);
   opens_.store(options.on_mismatch.value_or(OnMismatch::open) == OnMismatch::open,
                std::memory_order_relaxed);
@@ -260,6 +282,8 @@ void ShadowChecker::look_at(const ShadowSample& sample) {
     log_mismatch(sample, *implementation, schema, judged, *verdict.mismatch);
   } else {
     sample.counts->agreed.fetch_add(1, std::memory_order_relaxed);
+    if (tuner_.on())
+      tuner_.look_at(*slot, sample.call, judged.view(), verdict.expected, implementation->number);
     compare_times(sample, *implementation, schema, judged, verdict.reference_ns);
   }
 }

@@ -21,6 +21,7 @@
 #include "policy/rules/policy_set.hpp"
 #include "registry/publication.hpp"
 #include "schema/arguments.hpp"
+#include "shadow/online_tuner.hpp"
 #include "shadow/shadow_tap.hpp"
 #include "verify/call_copy.hpp"
 #include "verify/expected.hpp"
@@ -39,6 +40,8 @@ class CallAgain {
   bool widened() const { return widened_; }
   /// The written values, in the order of the arguments.
   std::vector<std::vector<double>> results() const;
+  /// The packed elements of the written tensors, in the order of the arguments.
+  std::vector<std::vector<std::byte>> outputs() const;
 
  private:
   void place(size_t i, const verify::CopiedArgument& from, bool wide);
@@ -54,7 +57,8 @@ class CallAgain {
 struct ShadowVerdict {
   Status compared;  ///< not ok: the reference did not run, and why
   std::optional<verify::Mismatch> mismatch = {};
-  uint64_t reference_ns = 0;  ///< duration of the reference
+  uint64_t reference_ns = 0;       ///< duration of the reference
+  verify::Expected expected = {};  ///< the results of the reference
 };
 
 /// Runs the reference on a copied call and compares the results.
@@ -78,6 +82,9 @@ class ShadowChecker final : public dispatch::TapView, private SampleConsumer {
 
   /// Sets the engine that runs the reference. Must be called before the first call is sampled.
   void attach(dispatch::Engine& engine) { engine_ = &engine; }
+  /// Measures the copied calls too if the policy says so.
+  OnlineTuner& tuner() { return tuner_; }
+  const OnlineTuner& tuner() const { return tuner_; }
 
   std::shared_ptr<dispatch::CallTap> tap_of(
       const registry::OperatorRecord& op,
@@ -138,6 +145,7 @@ class ShadowChecker final : public dispatch::TapView, private SampleConsumer {
   health::Health& health_;
   const bool own_thread_;
   dispatch::Engine* engine_ = nullptr;
+  OnlineTuner tuner_;
   mutable ShadowSite site_;
   mutable base::ForkGuarded<Known> known_;
   std::atomic<uint64_t> version_{0};
@@ -152,7 +160,10 @@ class ShadowChecker final : public dispatch::TapView, private SampleConsumer {
   base::Maintenance thread_;
 };
 
-/// The effective shadow options: each field from the strongest policy that sets it.
+/// The effective shadow options: each field from the strongest policy that sets it. Measuring
+/// online needs copied calls, so that one in 1,024 is copied then unless a policy says otherwise.
 ShadowOptions shadow_options(const policy::PolicySet& policies);
+/// The setting of the strongest policy that has one; see Tuning.
+Tuning tuning_mode(const policy::PolicySet& policies);
 
 }  // namespace opmux::shadow

@@ -35,6 +35,7 @@ void write_page(JsonWriter& json, const OperatorWithoutCandidates& own) {
 void write_page(JsonWriter& json, const OperatorPageState& op);
 void write_page(JsonWriter& json, const ChoicePageState& choice);
 void write_page(JsonWriter& json, const CellPageState& cell);
+void write_page(JsonWriter& json, const TuningProposal& own);
 void write_page(JsonWriter& json, const BreakerPageState& breaker);
 void write_page(JsonWriter& json, const RuntimeState& own);
 void write_page(JsonWriter& json, const ProcessState& process);
@@ -65,6 +66,14 @@ void write_page(JsonWriter& json, const CellPageState& cell) {
   json.key("error_ns").number(cell.error_ns).close('}');
 }
 
+void write_page(JsonWriter& json, const TuningProposal& own) {
+  json.open('{').key("op").text(own.op).key("implementation").text(own.implementation);
+  json.key("baseline").text(own.baseline).key("cell").text(own.cell);
+  json.key("speed").number(own.speed).key("low").number(own.low).key("high").number(own.high);
+  json.key("rounds").number(own.rounds).key("time").number(own.time);
+  json.key("applied").boolean(own.applied).key("why_not").text(own.why_not).close('}');
+}
+
 void write_page(JsonWriter& json, const BreakerPageState& breaker) {
   json.open('{').key("implementation").text(breaker.implementation);
   json.key("what").text(breaker.what).key("state").text(breaker.state);
@@ -92,6 +101,7 @@ void write_page(JsonWriter& json, const RuntimeState& own) {
   write_pages(json, "operators", own.operators);
   write_pages(json, "choices", own.choices);
   write_pages(json, "cells", own.cells);
+  write_pages(json, "proposals", own.proposals);
   write_pages(json, "breakers", own.breakers);
   write_pages(json, "without_candidates", own.without_candidates);
   json.key("left_out").number(own.left_out).close('}');
@@ -110,6 +120,14 @@ void write_page(JsonWriter& json, const ProcessState& process) {
 std::string to_json(const ProcessState& state) {
   JsonWriter json;
   write_page(json, state);
+  return json.take();
+}
+
+std::string to_json(const std::vector<TuningProposal>& proposals) {
+  JsonWriter json;
+  json.open('{');
+  write_pages(json, "proposals", proposals);
+  json.close('}');
   return json.take();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/line_records.hpp"
 #include "base/text.hpp"
@@ -38,6 +39,13 @@ class Body {
   uint64_t left_out_ = 0;
 };
 
+constexpr double kThousand = 1000;
+
+/// Records have integers only.
+uint64_t thousandths(double ratio) {
+  return static_cast<uint64_t>(std::llround(std::clamp(ratio, 0.0, 1e9) * kThousand));
+}
+
 void add_operator(Body& body, const OperatorPageState& op) {
   body.add("operator", op.name);
   for (const ImplementationPageState& each : op.implementations) {
@@ -72,6 +80,11 @@ void add_runtime(Body& body, const RuntimeState& own) {
   for (const CellPageState& each : own.cells) {
     body.add("cell", each.op, each.tensors, each.dims, each.threads, each.calls, each.time_ns,
              each.error_ns);
+  }
+  for (const TuningProposal& each : own.proposals) {
+    body.add("proposal", each.op, each.implementation, each.baseline, each.cell,
+             thousandths(each.speed), thousandths(each.low), thousandths(each.high), each.rounds,
+             each.time, each.applied, each.why_not);
   }
 }
 
@@ -153,6 +166,21 @@ CellPageState read_cell(RecordFields& fields) {
   return own;
 }
 
+TuningProposal read_proposal(RecordFields& fields) {
+  TuningProposal own;
+  own.op = fields.text();
+  own.implementation = fields.text();
+  own.baseline = fields.text();
+  own.cell = fields.text();
+  for (double* ratio : {&own.speed, &own.low, &own.high})
+    *ratio = static_cast<double>(fields.count()) / kThousand;
+  own.rounds = fields.count();
+  own.time = fields.number();
+  own.applied = fields.count() != 0;
+  own.why_not = fields.text();
+  return own;
+}
+
 BreakerPageState read_breaker(RecordFields& fields) {
   BreakerPageState own;
   own.implementation = fields.text();
@@ -192,7 +220,7 @@ struct RecordKind {
   std::string_view name;
   void (*read)(RecordFields& fields, RuntimeState& own);
 };
-constexpr std::array<RecordKind, 11> kRecordKinds{{
+constexpr std::array<RecordKind, 12> kRecordKinds{{
     {"runtime", read_runtime},
     {"policy", read_policy},
     {"source", [](RecordFields& f, RuntimeState& own) { own.sources.push_back(read_source(f)); }},
@@ -209,6 +237,8 @@ constexpr std::array<RecordKind, 11> kRecordKinds{{
      }},
     {"choice", [](RecordFields& f, RuntimeState& own) { own.choices.push_back(read_choice(f)); }},
     {"cell", [](RecordFields& f, RuntimeState& own) { own.cells.push_back(read_cell(f)); }},
+    {"proposal",
+     [](RecordFields& f, RuntimeState& own) { own.proposals.push_back(read_proposal(f)); }},
     {"without_candidates",
      [](RecordFields& f, RuntimeState& own) {
        own.without_candidates.push_back(read_without_candidates(f));

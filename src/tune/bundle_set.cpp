@@ -104,12 +104,13 @@ void BundleSet::list_sections() {
 }
 
 BundleSet::Compiled BundleSet::compile(const registry::OperatorRecord& op,
-                                       const std::vector<SectionAt>& sections) const {
+                                       const std::vector<SectionAt>& sections,
+                                       const std::vector<TuningRow>& own) const {
   const uint64_t schema_hash = op.schema->prefix_hash(op.schema->args.size());
   std::vector<std::vector<TuningRow>> rows;
   rows.reserve(sections.size());
   std::vector<RowIndex::Section> usable;
-  Compiled made{op.revision, nullptr, {}};
+  Compiled made{op.revision, own.size(), nullptr, {}};
   std::vector<uint32_t> files;
   RowCounts all_missed;
   for (const auto& [file, at] : sections) {
@@ -144,18 +145,24 @@ BundleSet::Compiled BundleSet::compile(const registry::OperatorRecord& op,
     made.counts.emplace_back(file, missed);
     all_missed += missed;
   }
+  if (!own.empty()) usable.push_back({&own, {"", "", Place::online, here(), false}, {}});
   made.rows = RowIndex::compile(op, usable, all_missed);
-  for (size_t i = 0; i < usable.size(); ++i) made.counts.emplace_back(files[i], usable[i].counts);
+  for (size_t i = 0; i < files.size(); ++i) made.counts.emplace_back(files[i], usable[i].counts);
   return made;
 }
 
-std::shared_ptr<const RowIndex> BundleSet::rows_of(const registry::OperatorRecord& op) const {
-  const auto sections = sections_.find(op.schema->name);
-  if (sections == sections_.end()) return nullptr;
+std::shared_ptr<const RowIndex> BundleSet::rows_of(const registry::OperatorRecord& op,
+                                                   const std::vector<TuningRow>& own) const {
+  static const std::vector<SectionAt> kNone;
+  const auto found = sections_.find(op.schema->name);
+  if (found == sections_.end() && own.empty()) return nullptr;
+  const std::vector<SectionAt>& sections = found == sections_.end() ? kNone : found->second;
   return compiled_.with([&](CompiledByOp& compiled) {
     const auto known = compiled.find(op.schema->name);
-    if (known != compiled.end() && known->second.revision == op.revision) return known->second.rows;
-    Compiled made = compile(op, sections->second);
+    if (known != compiled.end() && known->second.revision == op.revision &&
+        known->second.own == own.size())
+      return known->second.rows;
+    Compiled made = compile(op, sections, own);
     return (compiled[op.schema->name] = std::move(made)).rows;
   });
 }

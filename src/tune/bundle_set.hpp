@@ -54,8 +54,9 @@ class BundleSet {
   /// "tune.bundle". `here` is this machine for tests.
   BundleSet(base::EventLog& log, const BundlePlaces& places, std::optional<Machine> here = {});
 
-  /// As TuningView::rows_of().
-  std::shared_ptr<const RowIndex> rows_of(const registry::OperatorRecord& op) const;
+  /// As TuningView::rows_of(), with rows that this runtime measured after those of the bundles.
+  std::shared_ptr<const RowIndex> rows_of(const registry::OperatorRecord& op,
+                                          const std::vector<TuningRow>& own = {}) const;
   /// Logs the sections that could not be read since the last call: "tune.section".
   void log_problems() const;
 
@@ -72,6 +73,7 @@ class BundleSet {
   using SectionAt = std::pair<uint32_t, uint32_t>;
   struct Compiled {
     uint64_t revision = 0;
+    size_t own = 0;  ///< how many rows the runtime itself had measured
     std::shared_ptr<const RowIndex> rows;
     std::vector<std::pair<uint32_t, RowCounts>> counts;  ///< by file
   };
@@ -91,8 +93,8 @@ class BundleSet {
                                   const std::string& digest) const;
   void refuse(const std::string& path, Place place, const Status& why);
   void list_sections();
-  Compiled compile(const registry::OperatorRecord& op,
-                   const std::vector<SectionAt>& sections) const;
+  Compiled compile(const registry::OperatorRecord& op, const std::vector<SectionAt>& sections,
+                   const std::vector<TuningRow>& own) const;
 
   base::EventLog& log_;
   std::optional<Machine> here_;  ///< given by a test

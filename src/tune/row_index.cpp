@@ -48,6 +48,7 @@ std::string_view place_name(Place place) {
     case Place::local: return "local";
     case Place::fleet: return "OPMUX_TUNING";
     case Place::shipped: return "shipped";
+    case Place::online: return "online";
   }
   return "unknown";
 }

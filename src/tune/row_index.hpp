@@ -23,6 +23,7 @@ enum class Place : uint8_t {
   local,    ///< the folder `tuning` of this user's store
   fleet,    ///< OPMUX_TUNING
   shipped,  ///< the folder `share/opmux/tuning` of the installation
+  online,   ///< measured by this runtime
 };
 std::string_view place_name(Place place);
 

@@ -32,7 +32,21 @@ std::set<std::string> TuningTable::reopen() {
 
 std::shared_ptr<const RowIndex> TuningTable::rows_of(const registry::OperatorRecord& op) const {
   const Current now = bundles();
-  return now == nullptr ? nullptr : now->rows_of(op);
+  if (now == nullptr) return nullptr;
+  const std::vector<TuningRow> own = own_.with([&](const OwnRows& all) {
+    const auto found = all.find(op.schema->name);
+    return found == all.end() ? std::vector<TuningRow>() : found->second;
+  });
+  return now->rows_of(op, own);
+}
+
+bool TuningTable::add(const std::string& op, TuningRow row) {
+  return own_.with([&](OwnRows& all) {
+    std::vector<TuningRow>& rows = all[op];
+    if (rows.size() == kMostOwn) return false;
+    rows.push_back(std::move(row));
+    return true;
+  });
 }
 
 void TuningTable::log_problems() const {

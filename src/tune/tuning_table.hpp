@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -28,6 +30,12 @@ class TuningTable final : public TuningView {
   /// changes nothing, if there is not enough memory.
   std::set<std::string> reopen();
 
+  /// Adds a row that this runtime measured; it counts like one of a bundle that is trusted least,
+  /// until the runtime ends. The operator must be decided again. False if it has kMostOwn already.
+  /// Throws std::bad_alloc.
+  bool add(const std::string& op, TuningRow row);
+  static constexpr size_t kMostOwn = 256;  ///< rows of one operator
+
   std::shared_ptr<const RowIndex> rows_of(const registry::OperatorRecord& op) const override;
   void log_problems() const override;
 
@@ -43,6 +51,8 @@ class TuningTable final : public TuningView {
   BundlePlaces places_;
   std::optional<Machine> here_;  ///< given by a test
   base::Published<Current> bundles_;
+  using OwnRows = std::map<std::string, std::vector<TuningRow>, std::less<>>;
+  mutable base::ForkGuarded<OwnRows> own_;  ///< by operator
 };
 
 }  // namespace opmux::tune

@@ -55,6 +55,16 @@ std::string line_of(const MeasuredRange& range) {
   return base::concat(line, "; ", nearest->implementation.id, " is ", evidence_of(*nearest), "\n");
 }
 
+std::string line_of(const ExternalRange& range) {
+  const std::string line = base::concat("  ", padded(text_of(range.range), 16), " ", range.kernel);
+  if (range.rows.empty())
+    return base::concat(line, " was not compared with ", range.against, "; --resume continues\n");
+  const TuningRow& row = range.rows.front();
+  const bool faster = verdict_of(row) == tune::Verdict::faster;
+  return base::concat(line, faster ? ", which opmux does not run, is " : " is ", evidence_of(row),
+                      "\n");
+}
+
 }  // namespace
 
 std::string name_of(const MeasuredCell& cell) {
@@ -64,6 +74,7 @@ std::string name_of(const MeasuredCell& cell) {
 std::string report_of(const MeasuredCell& cell) {
   std::string text = name_of(cell) + "\n";
   for (const MeasuredRange& range : cell.ranges) text += line_of(range);
+  for (const ExternalRange& range : cell.externals) text += line_of(range);
   if (cell.disagreed > 0) {
     text += base::concat("  ", cell.disagreed, " of ", cell.checked,
                          " random values had another result than their range, "
@@ -83,6 +94,8 @@ tune::TuningSet rows_of(const std::vector<MeasuredCell>& cells, const tune::Mach
     rows.op = cell.op;
     rows.schema_hash = cell.schema_hash;
     for (const MeasuredRange& range : cell.ranges)
+      rows.rows.insert(rows.rows.end(), range.rows.begin(), range.rows.end());
+    for (const ExternalRange& range : cell.externals)
       rows.rows.insert(rows.rows.end(), range.rows.begin(), range.rows.end());
     set = overlay(std::move(set), one);
   }

@@ -18,12 +18,22 @@ struct MeasuredRange {
   tune::race::Noise noise = tune::race::Noise::none;  ///< cause of most disturbances
 };
 
+/// A range of a measured cell in which a kernel that opmux does not run was compared with the
+/// implementation that opmux runs there.
+struct ExternalRange {
+  tune::Range range;
+  std::string kernel;                 ///< "vllm.native"
+  std::string against;                ///< "onednn.dense"
+  std::vector<tune::TuningRow> rows;  ///< one; or none if the races were disturbed
+};
+
 /// Everything that was measured in one cell.
 struct MeasuredCell {
   std::string op;
   uint64_t schema_hash = 0;
   tune::Cell cell;
   std::vector<MeasuredRange> ranges;
+  std::vector<ExternalRange> externals;
   std::vector<std::string> notes;     ///< "reference.scalar was left out: ..."
   size_t races = 0;                   ///< made now
   size_t reused = 0;                  ///< points from the workbench

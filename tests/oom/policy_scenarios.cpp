@@ -282,6 +282,7 @@ constexpr Scenario kScenarios[] = {
     {"list_plugins", nullptr, report<opmux_list_plugins>},
     {"list_settings", nullptr, report<opmux_list_settings>},
     {"list_tuning", nullptr, report<opmux_list_tuning>},
+    {"list_proposals", nullptr, report<opmux_list_proposals>},
     {"policy_state", load_twice, report<opmux_policy_state>},
     {"health", implemented_and_called, report<opmux_health>},
     {"force_breaker", implemented_and_called, force_breaker},

@@ -349,6 +349,32 @@ TEST(Bundles, explain_shows_the_row_and_the_first_by_score) {
   EXPECT_FALSE(candidate(tuned.explain(100), "mul/b.fast").measured.has_value());
 }
 
+TEST(Bundles, explain_says_what_a_refused_candidate_would_gain) {
+  const WithRows rows({row()});
+  TunedStage tuned(rows.options());
+  Policy policy;
+  policy.deny = {"impl:mul/b.fast"};
+  ASSERT_TRUE(tuned.stage.runtime.policy().set(policy).ok());
+  const Explanation why = tuned.explain(10);
+  EXPECT_EQ(why.chosen, "mul/a.first");
+  const Candidate denied = candidate(why, "mul/b.fast");
+  EXPECT_EQ(denied.code, "policy.denied");
+  ASSERT_TRUE(denied.measured.has_value());
+  EXPECT_EQ(denied.measured->verdict, "faster");
+  EXPECT_THAT(denied.reason, testing::HasSubstr("; measured 2.23x [2.12, 2.34] faster than "
+                                                "a.first, 20 rounds, full"));
+  EXPECT_FALSE(candidate(tuned.explain(100), "mul/b.fast").measured.has_value()) << "no row";
+  // Not compared with what runs now.
+  policy.deny = {"impl:mul/a.first", "impl:mul/b.fast"};
+  ASSERT_TRUE(tuned.stage.runtime.policy().set(policy).ok());
+  EXPECT_FALSE(candidate(tuned.explain(10), "mul/b.fast").measured.has_value());
+  // A preference holds whatever was measured.
+  policy.deny = {"impl:mul/b.fast"};
+  policy.prefer = {"impl:mul/a.first"};
+  ASSERT_TRUE(tuned.stage.runtime.policy().set(policy).ok());
+  EXPECT_FALSE(candidate(tuned.explain(10), "mul/b.fast").measured.has_value());
+}
+
 TEST(Bundles, explain_says_that_a_measurement_is_unclear) {
   tune::TuningRow unclear = row(-0.3);
   unclear.high = 0.1;

@@ -112,13 +112,26 @@ TEST(Choosing, off_in_a_policy_ignores_rows_and_the_strongest_policy_counts) {
   EXPECT_EQ(tuned.ran(10), "b.fast");
 }
 
-TEST(Choosing, online_is_refused_because_it_does_not_exist_yet) {
-  Stage stage;
-  const Status refused = stage.runtime.policy().load("opmux: 1\ntuning: online\n", "policy.yaml");
-  EXPECT_EQ(refused.reason(), "policy.tuning");
-  EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("does not exist yet"));
-  EXPECT_FALSE(stage.runtime.policy().load("opmux: 1\ntuning: {online: apply}\n", "p").ok());
-  EXPECT_FALSE(stage.runtime.policy().load("opmux: 1\ntuning: bundel\n", "p").ok());
+TEST(Choosing, a_policy_file_says_whether_measured_speeds_count) {
+  const auto mode_of = [](const std::string& value) {
+    Stage stage;
+    const Status loaded =
+        stage.runtime.policy().load("opmux: 1\ntuning: " + value + "\n", "policy.yaml");
+    if (!loaded.ok()) return std::string(loaded.reason());
+    for (const SettingInfo& setting : stage.runtime.settings()) {
+      if (setting.key == "tuning") return setting.value;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(mode_of("off"), "off");
+  EXPECT_EQ(mode_of("bundle"), "bundle");
+  EXPECT_EQ(mode_of("online"), "online");
+  EXPECT_EQ(mode_of("{online: propose}"), "online");
+  EXPECT_EQ(mode_of("{online: apply}"), "online_apply");
+  for (const char* const wrong :
+       {"bundel", "online_apply", "{online: always}", "{bundle: apply}", "{online: {}}", "[]"}) {
+    EXPECT_THAT(mode_of(wrong), testing::StartsWith("policy.")) << wrong;
+  }
 }
 
 TEST(Choosing, deterministic_calls_ignore_rows_about_the_size_of_the_batch) {

@@ -48,6 +48,10 @@ OPMUX_EXPORT int32_t opmux_policy_state(opmux_runtime* runtime, char* buffer, si
 /* The bundles of measured speeds that the runtime found, with counts of their rows, as JSON. */
 OPMUX_EXPORT int32_t opmux_list_tuning(opmux_runtime* runtime, char* buffer, size_t capacity,
                                        size_t* size, opmux_error* error);
+/* Faster implementations that the runtime itself found, with the policy `tuning: online`, as JSON;
+   the newest last. */
+OPMUX_EXPORT int32_t opmux_list_proposals(opmux_runtime* runtime, char* buffer, size_t capacity,
+                                          size_t* size, opmux_error* error);
 /* Reads the rows of all operators, which otherwise happens when an operator is first used, so that
    opmux_list_tuning counts them. Loads waiting plugins. */
 OPMUX_EXPORT int32_t opmux_check_tuning(opmux_runtime* runtime, opmux_error* error);

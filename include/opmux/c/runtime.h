@@ -34,6 +34,8 @@ typedef struct opmux_op_order {
 #define OPMUX_TUNING_UNSET 0  /* taken from the next weaker policy, and finally BUNDLE */
 #define OPMUX_TUNING_OFF 1    /* measured speeds do not count */
 #define OPMUX_TUNING_BUNDLE 2 /* those of the bundles that the runtime found count */
+#define OPMUX_TUNING_ONLINE 3 /* as BUNDLE; the runtime measures sampled calls, and proposes */
+#define OPMUX_TUNING_ONLINE_APPLY 4 /* as ONLINE; later calls use what it measured */
 
 /*
  * Preferences and constraints for selection. Lists hold tokens: `default`, `vendor`, `reference`,

@@ -27,6 +27,8 @@ class Report:
     calls: Counter[str] = field(default_factory=Counter)
     operators: set[str] = field(default_factory=set)
     left: dict[str, str] = field(default_factory=dict)
+    shared: dict[str, str] = field(default_factory=dict)
+    """Numbers of rows for which vLLM's kernel runs in layers that opmux replaces."""
 
     def add(self, module: Any, reason: str, *operators: str, calls: int = 1) -> None:
         """Adds a layer that calls these operators, or the reason why it does not."""
@@ -42,6 +44,8 @@ class Report:
         text = f"opmux: {len(self.operators)} of {kinds} operator kinds, {calls} calls per step"
         if self.left:
             text += "; not: " + "; ".join(f"{a}, because {b}" for a, b in self.left.items())
+        for name, rows in self.shared.items():
+            text += f"; vLLM's kernel in {name} for {rows} rows, where it was measured to be faster"
         return text
 
 
@@ -56,6 +60,8 @@ def _look_at(report: Report, name: str, module: Any, settings: Settings) -> None
         report.add(module, module.opmux_reason, module.opmux_operator)
     elif hasattr(module, "cpu_linear"):
         report.add(module, getattr(module, "opmux_reason", "vLLM gave it another GEMM"), "linear")
+        if hasattr(module, "opmux_shared"):
+            report.shared[kind] = module.opmux_shared
     elif hasattr(impl := getattr(module, "impl", module), "opmux_reason"):
         report.add(module, impl.opmux_reason, "paged_attention", "reshape_and_cache", calls=2)
     elif not _devices.on_cpu() and (left := _kind_of_the_cpu(module)):
@@ -102,6 +108,7 @@ def worker_state(worker: Any) -> dict[str, Any]:
         "summary": str(_latest),
         "calls_per_step": dict(_latest.calls),
         "left": dict(_latest.left),
+        "shared": dict(_latest.shared),
         "implementations": {s.implementation: s.calls for s in found if s.calls},
         "not_ok": {s.implementation: s.failed + s.declined for s in found if s.failed + s.declined},
     }

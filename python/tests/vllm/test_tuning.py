@@ -20,6 +20,9 @@ def test_a_worker_is_tuned_from_outside_and_uses_the_rows(model, tmp_path):
     assert found["seconds"] < BUDGET + 15, found["said"]
     assert {"linear", "paged_attention", "rms_norm"} <= {op for op, _, _ in found["cells"]}
     assert re.search(r"^linear f32,f32,f32 K=\d+ N=\d+ threads=\d+ eager$", found["said"], re.M)
+    assert re.search(
+        r"^  rows=\d+\.\.\d+ +vllm\.native.* (than|against) \w+", found["said"], re.M
+    ), found
     (bundle,) = found["rows"]
     assert bundle["path"].endswith("local.bundle") and bundle["rows"] > 0
     assert bundle["used"] > 0, "rows of the operators that the model uses hold here"

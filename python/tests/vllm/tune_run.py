@@ -54,7 +54,17 @@ def run(request):
     opmux_command = str(pathlib.Path(opmux.__file__).parent / "bin/opmux")
     start = seconds_of_children()
     said = subprocess.run(
-        [opmux_command, "tune", "run", "--from-pid", str(pid), "--budget", str(request["budget"])],
+        [
+            opmux_command,
+            "tune",
+            "run",
+            "--from-pid",
+            str(pid),
+            "--budget",
+            str(request["budget"]),
+            "--python",
+            sys.executable,
+        ],
         capture_output=True,
         text=True,
         check=False,

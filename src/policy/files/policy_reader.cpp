@@ -331,13 +331,21 @@ class PolicyReader {
   }
 
   void read_tuning(const TextNode& node) {
-    constexpr std::array<std::string_view, 2> kWords{"off", "bundle"};
-    if (node.is(TextNode::Kind::scalar) && node.text == "online") {
-      return values_.refuse(node, "policy.tuning",
-                            "tuning: measuring while the program runs (online) does not exist yet; "
-                            "expected off or bundle");
+    if (node.is(TextNode::Kind::map)) {
+      const std::array<Field, 1> fields{
+          {{"online", [this](const TextNode& value) { read_online(value); }}}};
+      read_map(node, "tuning", fields, context_.problems);
+      return;
     }
-    if (const auto word = values_.word(node, "tuning", kWords)) policy_.tuning = Tuning{*word == 1};
+    constexpr std::array<std::string_view, 3> kWords{"off", "bundle", "online"};
+    constexpr std::array kMeanings{Tuning::off, Tuning::bundle, Tuning::online};
+    if (const auto word = values_.word(node, "tuning", kWords)) policy_.tuning = kMeanings[*word];
+  }
+
+  void read_online(const TextNode& node) {
+    constexpr std::array<std::string_view, 2> kWords{"propose", "apply"};
+    constexpr std::array kMeanings{Tuning::online, Tuning::online_apply};
+    if (const auto word = values_.word(node, "online", kWords)) policy_.tuning = kMeanings[*word];
   }
 
   void read_names(const TextNode& node) {

@@ -46,7 +46,13 @@ Policy linked(const std::vector<const Policy*>& chain) {
 }  // namespace
 
 std::string_view name_of(Tuning tuning) noexcept {
-  return tuning == Tuning::off ? "off" : "bundle";
+  switch (tuning) {
+    case Tuning::off: return "off";
+    case Tuning::bundle: break;
+    case Tuning::online: return "online";
+    case Tuning::online_apply: return "online_apply";
+  }
+  return "bundle";
 }
 
 bool Policy::empty() const {

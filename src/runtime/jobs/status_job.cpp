@@ -340,6 +340,7 @@ RuntimeState state_of(Core& core) {
   add_operators(core, *registry, shut, state);
   add_choices(core, state);
   add_cells(core, state);
+  state.proposals = core.proposals();
   return state;
 }
 

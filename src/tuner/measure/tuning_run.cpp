@@ -23,6 +23,17 @@ uint64_t seed_of(const std::string& text) {
   return seed;
 }
 
+/// The words by which a program in another language makes the call: "x=bf16", "rows=4".
+std::vector<std::string> words_of(const CellSpec& spec, const tune::Range& over, int64_t value) {
+  std::vector<std::string> words;
+  for (const std::string& dtype : spec.dtypes)
+    words.push_back(dtype.find('=') == std::string::npos ? "x=" + dtype : dtype);
+  for (const std::string& tensor : spec.with) words.push_back(tensor + "=given");
+  for (const auto& [name, size] : spec.dims) words.push_back(base::concat(name, "=", size));
+  if (!over.dim.empty()) words.push_back(base::concat(over.dim, "=", value));
+  return words;
+}
+
 }  // namespace
 
 /// A cell while it is measured.
@@ -93,6 +104,11 @@ Status TuningRun::measure_cell(Cell& cell) {
   const Result<Candidates> first = cell.race->candidates(cell.plan.range().first);
   if (!first) return first.error();
   cell.result.schema_hash = first->schema_hash;
+  const uint64_t until_ns = cell.until_ns;
+  const bool has_external = std::ranges::find(hooks_.externals, cell.result.op,
+                                              &ExternalKernel::op) != hooks_.externals.end();
+  // A third of the time is for kernels that opmux does not run.
+  if (has_external) cell.until_ns -= (until_ns - clock_.now_ns()) / 3;
   Crossovers found;
   const tune::Range& range = cell.plan.range();
   if (range.dim.empty()) {
@@ -106,9 +122,14 @@ Status TuningRun::measure_cell(Cell& cell) {
         [&] { return random(); });
   }
   add_ranges(cell, found);
+  cell.until_ns = until_ns;
+  for (const ExternalKernel& kernel : hooks_.externals) {
+    if (kernel.op != cell.result.op) continue;
+    for (const MeasuredRange& one : cell.result.ranges) add_external(cell, one, kernel);
+  }
   cell.result.checked = found.checked;
   cell.result.disagreed = found.disagreed;
-  cell.result.complete = found.complete;
+  cell.result.complete &= found.complete;
   for (const auto& [id, why] : cell.race->left_out())
     cell.result.notes.push_back(base::concat(id, " was left out: ", why));
   if (!cell.error.empty()) cell.result.notes.push_back(cell.error);
@@ -182,6 +203,81 @@ void TuningRun::add_range(Cell& cell, const Stretch& stretch) {
     row.host = options_.host;
   }
   cell.result.ranges.push_back(std::move(range));
+}
+
+void TuningRun::add_external(Cell& cell, const MeasuredRange& range, const ExternalKernel& kernel) {
+  const tune::TuningRow* const row = winning_row(range.rows);
+  const int64_t first = range.range.first;
+  const Result<Candidates> candidates = cell.race->candidates(first);
+  if (!candidates) return;
+  const std::string& runs = row == nullptr ? range.baseline : row->implementation.id;
+  const auto build = std::ranges::find(candidates->builds, runs, &tune::Build::id);
+  if (build == candidates->builds.end()) return;
+  ExternalRace asked{kernel, *build, {}, options_.threads, kMostRaceNs, options_.cold_bytes};
+  std::map<int64_t, MeasuredPoint> points;
+  const auto measure = [&](int64_t value) -> std::optional<RaceOutcome> {
+    asked.words = words_of(cell.spec, range.range, value);
+    std::optional<MeasuredPoint> point = external_point(cell, asked, value);
+    if (!point) return {};
+    return points.insert_or_assign(value, std::move(*point)).first->second.outcome();
+  };
+  Crossovers found;
+  if (range.range.dim.empty() || first == range.range.last) {
+    if (const auto outcome = measure(first))
+      found.stretches.push_back({first, first, {first}, *outcome});
+  } else {
+    std::mt19937_64 random(seed_of(name_of(cell.result) + kernel.build.id));
+    found = find_crossovers(first, range.range.last, measure, [&] { return random(); });
+  }
+  cell.result.complete &= found.complete;
+  for (const Stretch& stretch : found.stretches) {
+    std::vector<MeasuredPoint> measured;
+    for (const int64_t value : stretch.measured) measured.push_back(points.at(value));
+    ExternalRange made{{range.range.dim, stretch.first, stretch.last}, kernel.build.id, runs, {}};
+    made.rows = rows_of(cell.result.cell, made.range, measured);
+    for (tune::TuningRow& one : made.rows) {
+      one.tool = options_.tool;
+      one.host = options_.host;
+    }
+    cell.result.externals.push_back(std::move(made));
+  }
+}
+
+std::optional<MeasuredPoint> TuningRun::external_point(Cell& cell, const ExternalRace& asked,
+                                                       int64_t value) {
+  progress_.racing =
+      base::concat(name_of(cell.result), ", ", asked.kernel.build.id, " and ", asked.against.id);
+  progress_.left_ns = left_ns();
+  hooks_.progress(progress_);
+  const PointKey key{options_.machine,
+                     cell.result.op,
+                     cell.result.schema_hash,
+                     cell.result.cell,
+                     cell.plan.range().dim,
+                     value,
+                     {asked.against, asked.kernel.build}};
+  if (options_.resume) {
+    Result<std::optional<MeasuredPoint>> known = workbench_.find(key);
+    if (!known) problem_ = known.error();
+    if (known && known->has_value()) {
+      ++cell.result.reused;
+      return *std::move(known);
+    }
+  }
+  if (over(cell)) return {};
+  ExternalRace limited = asked;
+  limited.most_time_ns = std::min(kMostRaceNs, left_ns());
+  Result<MeasuredPoint> point = hooks_.race_external(limited);
+  if (!point) {
+    cell.result.notes.push_back(
+        base::concat(asked.kernel.build.id, " was left out: ", point.error().message()));
+    return {};
+  }
+  ++cell.result.races;
+  if (point->is_lost()) return std::move(*point);
+  problem_ = workbench_.keep(key, *point);
+  if (!problem_.ok()) return {};
+  return std::move(*point);
 }
 
 /// Races the baseline and the fastest other implementation again, at the middle of the values.

@@ -11,6 +11,7 @@
 #include "base/system/clock.hpp"
 #include "tune/machine.hpp"
 #include "tune/race/noise.hpp"
+#include "tuner/external_kernels.hpp"
 #include "tuner/measure/cell_race.hpp"
 #include "tuner/measure/cell_spec.hpp"
 #include "tuner/run_report.hpp"
@@ -46,6 +47,9 @@ struct RunHooks {
   std::function<std::optional<MeasuredPoint>(const CellSpec&, int64_t value,
                                              const std::vector<std::string>& ids)>
       confirm;
+  /// Kernels of an engine that opmux does not run, and the function that races one of them.
+  std::vector<ExternalKernel> externals = {};
+  std::function<Result<MeasuredPoint>(const ExternalRace&)> race_external = {};
 };
 
 /// Measures cells one after the other until all are measured or the budget is spent.
@@ -68,6 +72,9 @@ class TuningRun {
   void add_ranges(Cell& cell, const Crossovers& found);
   void add_range(Cell& cell, const Stretch& stretch);
   void confirm(Cell& cell, MeasuredRange& range, const std::vector<int64_t>& measured);
+  /// Races a kernel that opmux does not run against the implementation that it runs in this range.
+  void add_external(Cell& cell, const MeasuredRange& range, const ExternalKernel& kernel);
+  std::optional<MeasuredPoint> external_point(Cell& cell, const ExternalRace& asked, int64_t value);
   uint64_t left_ns() const;
   bool over(const Cell& cell) const;
 

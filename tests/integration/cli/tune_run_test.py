@@ -270,6 +270,34 @@ def cells_of_a_process_are_measured(folder):
     assert "left a status file" in opmux(folder, "tune", "run", "--from-pid", served.pid, code=2)
 
 
+def kernels_of_an_engine_are_measured(folder):
+    python = folder / "python"
+    python.write_text("""#!/bin/sh
+echo candidate matmul engine.own v1
+echo ready
+while read line; do
+  echo "$line" >> "$0.asked"
+  set -- $line
+  echo "baseline $4@"
+  echo winner engine.own
+  echo rigor full
+  echo day 20776
+  echo compared engine.own@v1 -0.5 -0.6 -0.4 20
+  echo end
+done
+""")
+    python.chmod(0o755)
+    options = ("tune", "run", "--op", "matmul", "--dtype", "f32", "--dim", "N=64,K=64,M=4", "--threads", "1",
+               "--python")
+    said = opmux(folder, *options, python)
+    assert re.search(r"engine.own, which opmux does not run, is 1.65x \[1.49, 1.82\] faster than quick.loop", said), said
+    asked = (folder / "python.asked").read_text()
+    assert re.search(r"^race matmul engine.own quick.loop threads=1 seconds=3.\d+ cold=\d+ x=f32 N=64 K=64 M=4$", asked,
+                     re.M), asked
+    assert "engine.own" in opmux(folder, "tune", "show", folder / "state/store/tuning/local.bundle")
+    assert "cannot start" in opmux(folder, *options, folder / "absent", code=2)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name).resolve()

@@ -68,6 +68,8 @@ void lists_bundles_of_measured_speeds(void) {
   opmux_runtime* runtime = make_runtime();
   char text[4096];
   CHECK(opmux_check_tuning(runtime, NULL) == OPMUX_OK);
+  CHECK(opmux_list_proposals(runtime, text, sizeof(text), NULL, NULL) == OPMUX_OK);
+  CHECK(strcmp(text, "{\"proposals\":[]}") == 0);
   CHECK(opmux_list_tuning(runtime, text, sizeof(text), NULL, NULL) == OPMUX_OK);
   CHECK_HAS(text, "{\"bundles\":[");
   CHECK(opmux_check_tuning(NULL, NULL) == OPMUX_INVALID_ARGUMENT);

@@ -80,8 +80,8 @@ void scopes_nest_and_an_empty_pop_is_refused(void) {
 void a_policy_says_whether_measured_speeds_count(void) {
   opmux_runtime* runtime = make_runtime();
   char text[8192];
-  const char* const words[] = {"off", "bundle"};
-  for (uint32_t i = 0; i < 2; ++i) {
+  const char* const words[] = {"off", "bundle", "online", "online_apply"};
+  for (uint32_t i = 0; i < 4; ++i) {
     opmux_policy policy = {.struct_size = sizeof(policy), .tuning = OPMUX_TUNING_OFF + i};
     CHECK(opmux_policy_set(runtime, &policy, NULL) == OPMUX_OK);
     CHECK(opmux_list_settings(runtime, text, sizeof(text), NULL, NULL) == OPMUX_OK);
@@ -89,7 +89,7 @@ void a_policy_says_whether_measured_speeds_count(void) {
     snprintf(wanted, sizeof(wanted), "{\"key\":\"tuning\",\"value\":\"%s\"", words[i]);
     CHECK_HAS(text, wanted);
   }
-  opmux_policy policy = {.struct_size = sizeof(policy), .tuning = 3};
+  opmux_policy policy = {.struct_size = sizeof(policy), .tuning = 5};
   opmux_error error = OPMUX_ERROR_INIT;
   CHECK(opmux_policy_set(runtime, &policy, &error) == OPMUX_INVALID_ARGUMENT);
   CHECK(equals(error.code, "c.tuning"));

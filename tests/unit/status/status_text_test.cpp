@@ -36,6 +36,8 @@ StatusPage sample_page() {
   own.choices = {{"copy", "H % 16 == 0", {"copy/a.x", "copy/b.x"}, "copy/c.x", "not met", 11},
                  {"copy", "always", {}, "", "", 12}};
   own.cells = {{"copy", "y=f32 x=f32", "H=8 rows=2", 2, 640, 123'456, 7}};
+  own.proposals = {{"copy", "copy/b.x", "copy/a.x", "f32 H=8 rows=2 threads=1 eager", 1.25, 1.125,
+                    1.5, 24, 1'790'000'000, false, "the policy says no"}};
   own.without_candidates = {{"copy", "H > 64", "copy/a.x cannot run here: off", true}};
   own.left_out = 5;
   return page;
@@ -56,6 +58,10 @@ TEST(StatePageText, reads_back_as_itself) {
   EXPECT_EQ(own.written, 123456);
   EXPECT_EQ(own.updates, 8u);
   EXPECT_EQ(own.last_refusal, page.process.runtimes[0].last_refusal);
+  ASSERT_EQ(own.proposals.size(), 1u);
+  EXPECT_EQ(own.proposals[0].speed, 1.25);
+  EXPECT_EQ(own.proposals[0].why_not, "the policy says no");
+  EXPECT_THAT(to_json(own.proposals), testing::HasSubstr(R"("speed":1.25,"low":1.125,"high":1.5)"));
   ASSERT_EQ(own.cells.size(), 1u);
   EXPECT_EQ(own.cells[0].dims, "H=8 rows=2");
   EXPECT_EQ(own.cells[0].threads, 2);

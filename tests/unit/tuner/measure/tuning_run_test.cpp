@@ -163,5 +163,91 @@ TEST_F(TuningRunTest, an_implementation_that_is_hopeless_has_no_row) {
   EXPECT_TRUE(cells_[0].notes.empty());
 }
 
+/// A kernel of another program that takes this long at most sizes.
+struct Other {
+  ExternalKernel kernel{"twice", {"engine.own", "e1"}};
+  std::vector<ExternalRace> asked = {};
+
+  Result<MeasuredPoint> race(const ExternalRace& race) {
+    asked.push_back(race);
+    const int64_t n = std::stoll(race.words.back().substr(2));
+    const double ratio = n < 500 ? -0.4 : 0.4;
+    MeasuredPoint point;
+    point.baseline = race.against;
+    point.winner = ratio < 0 ? "engine.own" : race.against.id;
+    point.rigor = tune::Rigor::full;
+    point.comparisons = {{race.kernel.build, ratio, ratio - 0.1, ratio + 0.1, 12}};
+    return point;
+  }
+};
+
+TEST_F(TuningRunTest, compares_kernels_of_others_with_what_runs) {
+  Other other;
+  hooks_.externals = {other.kernel, {"half", {"engine.own", "e1"}}};
+  hooks_.race_external = [&](const ExternalRace& race) { return other.race(race); };
+  ASSERT_TRUE(run({over(1, 1024)}).ok());
+  const MeasuredCell& cell = cells_[0];
+  // acme.first runs up to about 100 elements, then acme.wide.
+  ASSERT_EQ(cell.externals.size(), 3u);
+  EXPECT_EQ(cell.externals[0].against, "acme.first");
+  EXPECT_EQ(cell.externals[0].range, cell.ranges[0].range);
+  EXPECT_EQ(cell.externals[1].against, "acme.wide");
+  EXPECT_NEAR(static_cast<double>(cell.externals[1].range.last), 500, 32);
+  EXPECT_EQ(cell.externals[2].range.last, 1024);
+  ASSERT_EQ(cell.externals[1].rows.size(), 1u);
+  const tune::TuningRow& row = cell.externals[1].rows[0];
+  EXPECT_EQ(row.implementation, other.kernel.build);
+  EXPECT_EQ(row.baseline, (tune::Build{"acme.wide", "b1"}));
+  EXPECT_EQ(verdict_of(row), tune::Verdict::faster);
+  EXPECT_EQ(row.tool, "0.1.0");
+  EXPECT_EQ(verdict_of(cell.externals[2].rows[0]), tune::Verdict::slower);
+  EXPECT_EQ(other.asked[0].words, (std::vector<std::string>{"x=f32", "N=1"}));
+  // They are among the rows, and the choice among the others is as without them.
+  EXPECT_EQ(winning_row(cell.ranges[1].rows)->implementation.id, "acme.wide");
+  size_t written = 0;
+  const tune::TuningSet set = rows_of(cells_, options_.machine);
+  for (const tune::OperatorRows& one : set.operators) {
+    for (const tune::TuningRow& each : one.rows)
+      written += each.implementation == other.kernel.build ? 1 : 0;
+  }
+  EXPECT_EQ(written, 3u);
+  const std::string text = report_of(cell);
+  EXPECT_NE(text.find("engine.own, which opmux does not run, is 1.49x [1.35, 1.65] faster than "
+                      "acme.wide"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("engine.own is 0.67x"), std::string::npos) << text;
+}
+
+TEST_F(TuningRunTest, resumes_races_with_kernels_of_others) {
+  Other other;
+  hooks_.externals = {other.kernel};
+  hooks_.race_external = [&](const ExternalRace& race) { return other.race(race); };
+  ASSERT_TRUE(run({over(1, 64)}).ok());
+  const size_t races = other.asked.size();
+  ASSERT_GT(races, 0u);
+  options_.resume = true;
+  ASSERT_TRUE(run({over(1, 64)}).ok());
+  EXPECT_EQ(other.asked.size(), races);
+  EXPECT_EQ(cells_[0].externals.size(), 1u);
+  other.kernel.build.build = "e2";
+  hooks_.externals = {other.kernel};
+  ASSERT_TRUE(run({over(1, 64)}).ok());
+  EXPECT_GT(other.asked.size(), races) << "another build is another kernel";
+}
+
+TEST_F(TuningRunTest, says_why_a_kernel_of_others_was_not_measured) {
+  hooks_.externals = {{"twice", {"engine.own", "e1"}}};
+  hooks_.race_external = [&](const ExternalRace&) -> Result<MeasuredPoint> {
+    return Status(Code::failed, "tune.python", "the Python worker ended");
+  };
+  ASSERT_TRUE(run({over(1, 64)}).ok());
+  EXPECT_TRUE(cells_[0].externals.empty());
+  EXPECT_FALSE(cells_[0].complete);
+  EXPECT_NE(report_of(cells_[0]).find("engine.own was left out: the Python worker ended"),
+            std::string::npos);
+  EXPECT_FALSE(cells_[0].ranges.empty()) << "the others were measured";
+}
+
 }  // namespace
 }  // namespace opmux::tuner
