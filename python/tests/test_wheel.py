@@ -135,6 +135,44 @@ def test_programs_and_libraries_of_the_wheel_are_hardened(repaired, folder):
     assert "opmux/lib/libopmux.so: ok" in said and "opmux/bin/opmux: ok" in said
 
 
+def test_a_wheel_ships_rows_of_its_own_builds_only(repaired, folder):
+    place = folder / "shipping"
+    place.mkdir()
+    wheel = place / repaired.name
+    wheel.write_bytes(repaired.read_bytes())
+    rows = folder / "foreign.txt"
+    rows.write_text(
+        "opmux-tuning 1 measurement=1\n\n"
+        "machine ExampleVendor 1-2-3 isa=avx2 states=7 llc=1K cores=2\n"
+        "soft kernel=6.1.0 microcode=0x1\n\noperator softmax schema=0000000000000007\n"
+        "cell f32,f32 H=64 threads=1 eager\n"
+        "row rows=1..4 simd.avx2@01 vs reference.scalar@02 log=-0.5 "
+        "low=-0.6 high=-0.4 rounds=24 rigor=full date=2026-11-16 tool=0.1.0 host=0000000000000001\n"
+    )
+    tool = ROOT / "tools/ship_tuning"
+    refused = subprocess.run([tool, wheel, rows], capture_output=True, text=True, check=False)
+    assert refused.returncode == 1 and "other builds than this wheel's: 01, 02" in refused.stderr
+    assert wheel.read_bytes() == repaired.read_bytes()
+    run(tool, "--measure", 20, wheel, cwd=folder)
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--no-deps",
+        "--target",
+        "shipped",
+        wheel,
+        cwd=folder,
+    )
+    said = run(
+        folder / "shipped/opmux/bin/opmux", "tune", "status", cwd=folder,
+        OPMUX_STATE_DIR=str(folder / "state"),
+    )  # fmt: skip
+    found = re.match(r"shipped  \S+shipped.bundle: (\d+) rows, (\d+) used", said)
+    assert found is not None and found[1] == found[2] != "0", said
+
+
 def test_the_quickstart_runs_in_an_empty_environment(repaired, folder):
     run(sys.executable, "-m", "venv", "empty", cwd=folder)
     python = folder / "empty" / "bin" / "python"
