@@ -194,7 +194,13 @@ int measure(const TuneRunOptions& options, Runtime& runtime, const std::vector<A
     return race_again(asked[static_cast<size_t>(&spec - specs.data())], value, ids, threads);
   };
   if (externals != nullptr) {
-    hooks.externals = externals->kernels();
+    hooks.externals = [&] {
+      Result<std::vector<tuner::ExternalKernel>> kernels = externals->kernels();
+      if (kernels) return *std::move(kernels);
+      progress.clear();
+      std::cerr << "opmux: " << kernels.error().message() << std::endl;
+      return std::vector<tuner::ExternalKernel>();
+    };
     hooks.race_external = [&](const tuner::ExternalRace& race) { return externals->race(race); };
   }
   const base::SteadyClock clock;
@@ -289,15 +295,9 @@ int run(const TuneRunOptions& options) {
   if (!options.worker.empty())
     return work_on_race(*runtime, asked->front(), options.worker, threads);
   std::optional<tuner::ExternalKernels> externals;
-  TuneRunOptions left = options;
-  if (!find || !only_there.empty()) {
-    const auto start = std::chrono::steady_clock::now();
-    if (!start_externals(options.python, only_there, externals)) return kWrongUse;
-    const auto took =
-        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start);
-    left.budget -= std::min<uint64_t>(left.budget - 1, static_cast<uint64_t>(took.count()));
-  }
-  return measure(left, *runtime, *asked, threads, externals ? &*externals : nullptr);
+  if ((!find || !only_there.empty()) && !start_externals(options.python, only_there, externals))
+    return kWrongUse;
+  return measure(options, *runtime, *asked, threads, externals ? &*externals : nullptr);
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ const tuner::MeasuredRange* range_with(const tuner::MeasuredCell& tuned, int64_t
 
 std::string expected_choice(const tuner::MeasuredRange& range) {
   const tune::TuningRow* const row = tuner::winning_row(range.rows);
-  return row == nullptr ? range.baseline : row->implementation.id;
+  return row == nullptr ? range.baseline.id : row->implementation.id;
 }
 
 bool has_verdict(const tuner::MeasuredRange& range) {

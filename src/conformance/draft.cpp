@@ -261,6 +261,21 @@ void Draft::make_shapes() {
   }
 }
 
+namespace {
+
+/// Draws normally distributed values. Those of a large tensor repeat, at a distance that divides no
+/// usual size, because drawing them would take longer than timing a call.
+void draw_typical(Random& random, CaseTensor& tensor) {
+  constexpr size_t kDrawn = 1'048'573;
+  std::vector<double>& values = tensor.values;
+  values.resize(static_cast<size_t>(tensor.elements()));
+  const size_t drawn = std::min(values.size(), kDrawn);
+  for (size_t i = 0; i < drawn; ++i) values[i] = random.normal();
+  for (size_t i = drawn; i < values.size(); ++i) values[i] = values[i - kDrawn];
+}
+
+}  // namespace
+
 void Draft::make_tensors() {
   if (!typical_) fit_leading();
   for (CaseArgument& argument : case_.arguments) {
@@ -270,8 +285,7 @@ void Draft::make_tensors() {
     draw_layout(random_, layouts_, argument.written(), tensor);
     if (!argument.read()) continue;
     if (verify::is_float(tensor.dtype) && typical_) {
-      tensor.values.resize(static_cast<size_t>(tensor.elements()));
-      for (double& value : tensor.values) value = random_.normal();
+      draw_typical(random_, tensor);
     } else if (verify::is_float(tensor.dtype)) {
       draw_values(random_, specials_, tensor);
     } else {

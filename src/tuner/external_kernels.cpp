@@ -135,20 +135,26 @@ Result<ExternalKernels> ExternalKernels::start(const std::string& python,
   if (error != 0) return failed(base::concat("cannot start ", python, ": ", std::strerror(error)));
   ExternalKernels made;
   made.process_.reset(new Process(pid, questions.take(1), answers.take(0)));
+  made.python_ = python;
   made.deadlines_ = deadlines;
   // Without the other ends in this process, the end of the program ends the reading.
   ::close(questions.take(0));
   ::close(answers.take(1));
-  const Result<std::string> named = made.process_->read_until("ready", deadlines.start);
-  if (!named) return failed(base::concat(python, ": ", named.error().message()));
+  return made;
+}
+
+Result<std::vector<ExternalKernel>> ExternalKernels::kernels() {
+  const Result<std::string> named = process_->read_until("ready", deadlines_.start);
+  if (!named) return failed(base::concat(python_, ": ", named.error().message()));
+  std::vector<ExternalKernel> kernels;
   std::string_view lines = *named;
   while (!lines.empty()) {
     std::string_view line = base::take_until(lines, '\n');
     if (base::take_until(line, ' ') != "candidate") continue;
     ExternalKernel kernel = read_kernel(line);
-    if (is_valid(kernel)) made.kernels_.push_back(std::move(kernel));
+    if (is_valid(kernel)) kernels.push_back(std::move(kernel));
   }
-  return made;
+  return kernels;
 }
 
 Result<MeasuredPoint> ExternalKernels::race(const ExternalRace& asked) {

@@ -43,13 +43,15 @@ class ExternalKernels {
     std::chrono::milliseconds answer{120'000};  ///< for one race with its preparation
   };
 
-  /// Starts the program and waits until it has named its kernels. Fails with "tune.python".
+  /// Starts the program, which needs seconds to import the engine. Fails with "tune.python" if it
+  /// cannot be started.
   static Result<ExternalKernels> start(const std::string& python, const Deadlines& deadlines);
   static Result<ExternalKernels> start(const std::string& python) {
     return start(python, Deadlines());
   }
 
-  const std::vector<ExternalKernel>& kernels() const { return kernels_; }
+  /// Waits until the program has named its kernels. Fails with "tune.python".
+  Result<std::vector<ExternalKernel>> kernels();
   /// Fails with "tune.python" if the program could not race, with its words. After a failure of the
   /// program itself every race fails.
   Result<MeasuredPoint> race(const ExternalRace& asked);
@@ -62,8 +64,8 @@ class ExternalKernels {
     void operator()(Process* process) const;
   };
   std::unique_ptr<Process, End> process_;
+  std::string python_;
   Deadlines deadlines_;
-  std::vector<ExternalKernel> kernels_;
 };
 
 }  // namespace opmux::tuner

@@ -41,10 +41,10 @@ std::string_view disturbance_of(tune::race::Noise noise) {
 std::string line_of(const MeasuredRange& range) {
   std::string line = base::concat("  ", padded(text_of(range.range), 16), " ");
   if (const TuningRow* const row = winning_row(range.rows)) {
-    return base::concat(line, range.baseline, " -> ", row->implementation.id, "  ",
+    return base::concat(line, range.baseline.id, " -> ", row->implementation.id, "  ",
                         evidence_of(*row), "\n");
   }
-  line += base::concat(range.baseline, " stays");
+  line += base::concat(range.baseline.id, " stays");
   if (range.lost > 0) {
     return base::concat(line, "; nothing was compared, because ", disturbance_of(range.noise),
                         " disturbed ", range.lost, range.lost == 1 ? " race" : " races",

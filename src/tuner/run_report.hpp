@@ -12,7 +12,7 @@ namespace opmux::tuner {
 /// A range of a measured cell, and the rows for it.
 struct MeasuredRange {
   tune::Range range;
-  std::string baseline;  ///< id of the implementation that is first by score
+  tune::Build baseline;  ///< the implementation that is first by score
   std::vector<tune::TuningRow> rows;
   uint32_t lost = 0;  ///< races without a comparison, because every round was disturbed
   tune::race::Noise noise = tune::race::Noise::none;  ///< cause of most disturbances

@@ -1,11 +1,13 @@
 #include "verify/bounds.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "verify/small_floats.hpp"
 
@@ -129,7 +131,37 @@ double half_step(double value, DType dtype) {
   return is_float(dtype) ? step(value, format_of(dtype)) / 2 : 0;
 }
 
+namespace {
+
+/// The usual formats, in a range in which all values are normal and none overflows.
+struct NormalRange {
+  DType dtype;
+  int dropped;  ///< bits of the mantissa of a double that the format lacks
+  double least, most;
+};
+constexpr std::array kNormalRanges{NormalRange{bf16, 45, 0x1p-126, 0x1p127},
+                                   NormalRange{f16, 42, 0x1p-14, 0x1p15},
+                                   NormalRange{f32, 29, 0x1p-126, 0x1p127}};
+
+/// Rounds to nearest, ties to even, by the bits, because large tensors are rounded element by
+/// element. Nullopt outside of the range.
+std::optional<double> rounded_in_range(double value, DType dtype) {
+  for (const NormalRange& range : kNormalRanges) {
+    if (range.dtype != dtype) continue;
+    const double size = std::abs(value);
+    if (!(size >= range.least && size < range.most)) return {};
+    const auto bits = std::bit_cast<uint64_t>(value);
+    const uint64_t unit = uint64_t{1} << range.dropped;
+    const uint64_t odd = bits >> range.dropped & 1;
+    return std::bit_cast<double>((bits + (unit / 2 - 1) + odd) & ~(unit - 1));
+  }
+  return {};
+}
+
+}  // namespace
+
 double rounded(double value, DType dtype) {
+  if (const auto common = rounded_in_range(value, dtype)) return *common;
   if (!is_float(dtype)) return clamped(value, dtype);
   const Format format = format_of(dtype);
   if (std::isinf(value) && !format.infinities) return std::numeric_limits<double>::quiet_NaN();

@@ -134,6 +134,14 @@ int64_t CellRace::value_to_verify(int64_t value) const {
   return std::clamp(value, plan_.range().first, std::max(plan_.range().first, most));
 }
 
+const Case& CellRace::case_at(int64_t value) {
+  if (!case_ || case_->first != value) {
+    case_.reset();  // before the next one takes memory
+    case_.emplace(value, plan_.call_at(value));
+  }
+  return case_->second;
+}
+
 void CellRace::verify(int64_t value, const Candidates& candidates) {
   const auto verify_once = [&](int64_t at) {
     const bool all_known = std::ranges::all_of(candidates.builds, [&](const tune::Build& build) {
@@ -141,7 +149,7 @@ void CellRace::verify(int64_t value, const Candidates& candidates) {
     });
     if (all_known) return;
     reference_value_ = std::max<int64_t>(at, 1);
-    verify_at(plan_.call_at(at), candidates);
+    verify_at(case_at(at), candidates);
     for (const tune::Build& build : candidates.builds) verified_.insert({build.id, at});
   };
   // The smallest value says how long the reference takes.
@@ -227,7 +235,7 @@ Result<MeasuredPoint> CellRace::measure(int64_t value, const Candidates& candida
   const Status stopped(Code::failed, "tune.stopped", "the run was stopped");
   verify(value, candidates);
   if (limits.stop()) return stopped;
-  const Case c = plan_.call_at(value);
+  const Case& c = case_at(value);
   const auto call = CellCall::make(runtime_, plan_.op(), c, CopyLimits{.cold_bytes = cold_bytes_});
   if (!call) return call.error();
   const std::vector<std::unique_ptr<Entry>> entries = entries_of(**call, candidates, limits);

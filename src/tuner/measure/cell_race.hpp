@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -80,6 +81,8 @@ class CellRace {
   void verify(int64_t value, const Candidates& candidates);
   void verify_at(const conformance::Case& c, const Candidates& candidates);
   int64_t value_to_verify(int64_t value) const;
+  /// The call with this value; kept until another one is asked for.
+  const conformance::Case& case_at(int64_t value);
 
   Runtime& runtime_;
   BuildFinder& builds_;
@@ -88,6 +91,7 @@ class CellRace {
   const uint64_t cold_bytes_;  ///< CopyLimits::cold_bytes
   std::map<std::string, std::string> left_out_;
   std::set<std::pair<std::string, int64_t>> verified_;  ///< implementation and value
+  std::optional<std::pair<int64_t, conformance::Case>> case_;
   /// How long the reference took, and the value it took that for; 0: not known yet.
   uint64_t reference_ns_ = 0;
   int64_t reference_value_ = 1;

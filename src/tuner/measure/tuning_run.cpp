@@ -83,17 +83,42 @@ Status TuningRun::run(const std::vector<CellSpec>& specs, std::vector<MeasuredCe
     cell.result.cell = cell.plan.cell();
   }
   progress_.cells = planned.size();
+  // A third of the time is for kernels that opmux does not run.
+  const uint64_t kept_ns = hooks_.externals ? options_.budget_ns / 3 : 0;
+  Status status;
   for (Cell& cell : planned) {
     // Each cell gets its share of the time that is left.
-    const uint64_t share = left_ns() / (planned.size() - progress_.done);
-    cell.until_ns = clock_.now_ns() + share;
-    if (Status status = measure_cell(cell); !status.ok()) return status;
+    const uint64_t left = left_ns() - std::min(left_ns(), kept_ns);
+    cell.until_ns = clock_.now_ns() + left / (planned.size() - progress_.done);
+    status = measure_cell(cell);
+    if (!status.ok()) break;
     ++progress_.done;
     hooks_.finished(cell.result);
-    cells.push_back(std::move(cell.result));
-    if (!problem_.ok()) return problem_;
+    if (!problem_.ok()) break;
   }
-  return {};
+  const size_t measured = progress_.done;
+  if (status.ok() && problem_.ok() && hooks_.externals && !hooks_.stop()) add_externals(planned);
+  for (size_t i = 0; i < measured; ++i) cells.push_back(std::move(planned[i].result));
+  return status.ok() ? problem_ : status;
+}
+
+void TuningRun::add_externals(std::vector<Cell>& cells) {
+  const std::vector<ExternalKernel> kernels = hooks_.externals();
+  const auto kernel_of = [&](const Cell& cell) {
+    return std::ranges::find(kernels, cell.result.op, &ExternalKernel::op);
+  };
+  auto waiting = std::ranges::count_if(
+      cells, [&](const Cell& cell) { return kernel_of(cell) != kernels.end(); });
+  progress_.cells = static_cast<size_t>(waiting);
+  progress_.done = 0;
+  for (Cell& cell : cells) {
+    const auto kernel = kernel_of(cell);
+    if (kernel == kernels.end()) continue;
+    cell.until_ns = clock_.now_ns() + left_ns() / static_cast<uint64_t>(waiting--);
+    for (const MeasuredRange& range : cell.result.ranges) add_external(cell, range, *kernel);
+    ++progress_.done;
+    if (!problem_.ok()) return;
+  }
 }
 
 Status TuningRun::measure_cell(Cell& cell) {
@@ -104,11 +129,6 @@ Status TuningRun::measure_cell(Cell& cell) {
   const Result<Candidates> first = cell.race->candidates(cell.plan.range().first);
   if (!first) return first.error();
   cell.result.schema_hash = first->schema_hash;
-  const uint64_t until_ns = cell.until_ns;
-  const bool has_external = std::ranges::find(hooks_.externals, cell.result.op,
-                                              &ExternalKernel::op) != hooks_.externals.end();
-  // A third of the time is for kernels that opmux does not run.
-  if (has_external) cell.until_ns -= (until_ns - clock_.now_ns()) / 3;
   Crossovers found;
   const tune::Range& range = cell.plan.range();
   if (range.dim.empty()) {
@@ -122,11 +142,6 @@ Status TuningRun::measure_cell(Cell& cell) {
         [&] { return random(); });
   }
   add_ranges(cell, found);
-  cell.until_ns = until_ns;
-  for (const ExternalKernel& kernel : hooks_.externals) {
-    if (kernel.op != cell.result.op) continue;
-    for (const MeasuredRange& one : cell.result.ranges) add_external(cell, one, kernel);
-  }
   cell.result.checked = found.checked;
   cell.result.disagreed = found.disagreed;
   cell.result.complete &= found.complete;
@@ -190,7 +205,7 @@ void TuningRun::add_range(Cell& cell, const Stretch& stretch) {
   for (const int64_t value : stretch.measured) points.push_back(cell.points.at(value));
   MeasuredRange range;
   range.range = {cell.plan.range().dim, stretch.first, stretch.last};
-  range.baseline = stretch.outcome.baseline;
+  range.baseline = points.front().baseline;
   range.rows = rows_of(cell.result.cell, range.range, points);
   for (const MeasuredPoint& point : points) {
     if (!point.is_lost()) continue;
@@ -208,12 +223,8 @@ void TuningRun::add_range(Cell& cell, const Stretch& stretch) {
 void TuningRun::add_external(Cell& cell, const MeasuredRange& range, const ExternalKernel& kernel) {
   const tune::TuningRow* const row = winning_row(range.rows);
   const int64_t first = range.range.first;
-  const Result<Candidates> candidates = cell.race->candidates(first);
-  if (!candidates) return;
-  const std::string& runs = row == nullptr ? range.baseline : row->implementation.id;
-  const auto build = std::ranges::find(candidates->builds, runs, &tune::Build::id);
-  if (build == candidates->builds.end()) return;
-  ExternalRace asked{kernel, *build, {}, options_.threads, kMostRaceNs, options_.cold_bytes};
+  const tune::Build& runs = row == nullptr ? range.baseline : row->implementation;
+  ExternalRace asked{kernel, runs, {}, options_.threads, kMostRaceNs, options_.cold_bytes};
   std::map<int64_t, MeasuredPoint> points;
   const auto measure = [&](int64_t value) -> std::optional<RaceOutcome> {
     asked.words = words_of(cell.spec, range.range, value);
@@ -233,7 +244,8 @@ void TuningRun::add_external(Cell& cell, const MeasuredRange& range, const Exter
   for (const Stretch& stretch : found.stretches) {
     std::vector<MeasuredPoint> measured;
     for (const int64_t value : stretch.measured) measured.push_back(points.at(value));
-    ExternalRange made{{range.range.dim, stretch.first, stretch.last}, kernel.build.id, runs, {}};
+    ExternalRange made{
+        {range.range.dim, stretch.first, stretch.last}, kernel.build.id, runs.id, {}};
     made.rows = rows_of(cell.result.cell, made.range, measured);
     for (tune::TuningRow& one : made.rows) {
       one.tool = options_.tool;
@@ -264,7 +276,13 @@ std::optional<MeasuredPoint> TuningRun::external_point(Cell& cell, const Externa
       return *std::move(known);
     }
   }
-  if (over(cell)) return {};
+  if (over(cell)) {
+    const std::string note =
+        base::concat(asked.kernel.build.id, " was not compared everywhere: no time was left");
+    if (std::ranges::find(cell.result.notes, note) == cell.result.notes.end())
+      cell.result.notes.push_back(note);
+    return {};
+  }
   ExternalRace limited = asked;
   limited.most_time_ns = std::min(kMostRaceNs, left_ns());
   Result<MeasuredPoint> point = hooks_.race_external(limited);
@@ -287,11 +305,11 @@ void TuningRun::confirm(Cell& cell, MeasuredRange& range, const std::vector<int6
       *std::ranges::min_element(range.rows, {}, &tune::TuningRow::log_ratio);
   const int64_t value = measured[measured.size() / 2];
   progress_.racing = base::concat(name_of(cell.result), ", ", other.implementation.id, " and ",
-                                  range.baseline, " in a new process");
+                                  range.baseline.id, " in a new process");
   progress_.left_ns = left_ns();
   hooks_.progress(progress_);
   const std::optional<MeasuredPoint> again =
-      hooks_.confirm(cell.spec, value, {range.baseline, other.implementation.id});
+      hooks_.confirm(cell.spec, value, {range.baseline.id, other.implementation.id});
   if (again) add_confirmation(range.rows, *again);
 }
 

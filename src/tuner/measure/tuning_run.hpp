@@ -47,8 +47,9 @@ struct RunHooks {
   std::function<std::optional<MeasuredPoint>(const CellSpec&, int64_t value,
                                              const std::vector<std::string>& ids)>
       confirm;
-  /// Kernels of an engine that opmux does not run, and the function that races one of them.
-  std::vector<ExternalKernel> externals = {};
+  /// The kernels of an engine that opmux does not run, asked for when the cells are measured; and
+  /// the function that races one of them. May be empty.
+  std::function<std::vector<ExternalKernel>()> externals = {};
   std::function<Result<MeasuredPoint>(const ExternalRace&)> race_external = {};
 };
 
@@ -72,7 +73,9 @@ class TuningRun {
   void add_ranges(Cell& cell, const Crossovers& found);
   void add_range(Cell& cell, const Stretch& stretch);
   void confirm(Cell& cell, MeasuredRange& range, const std::vector<int64_t>& measured);
-  /// Races a kernel that opmux does not run against the implementation that it runs in this range.
+  /// Measures the kernels that opmux does not run, in all cells.
+  void add_externals(std::vector<Cell>& cells);
+  /// Races one against the implementation that opmux runs in this range.
   void add_external(Cell& cell, const MeasuredRange& range, const ExternalKernel& kernel);
   std::optional<MeasuredPoint> external_point(Cell& cell, const ExternalRace& asked, int64_t value);
   uint64_t left_ns() const;

@@ -12,9 +12,9 @@ MeasuredCell cell() {
   made.op = "matmul";
   made.schema_hash = 7;
   made.cell = row().cell;
-  made.ranges.push_back({{"M", 1, 4}, "onednn.dense", {row(0.001, 0.002, 1, 4)}});
-  made.ranges.push_back({{"M", 5, 95}, "onednn.dense", {row()}});
-  made.ranges.push_back({{"M", 96, 256}, "onednn.dense", {}});
+  made.ranges.push_back({{"M", 1, 4}, {"onednn.dense", "b1"}, {row(0.001, 0.002, 1, 4)}});
+  made.ranges.push_back({{"M", 5, 95}, {"onednn.dense", "b1"}, {row()}});
+  made.ranges.push_back({{"M", 96, 256}, {"onednn.dense", "b1"}, {}});
   return made;
 }
 
@@ -31,7 +31,8 @@ TEST(RunReport, says_what_changes_and_by_how_much) {
 
 TEST(RunReport, says_what_disturbed_races_without_a_comparison) {
   MeasuredCell made = cell();
-  made.ranges = {{{"M", 17, 256}, "onednn.dense", {}, 3, tune::race::Noise::context_switch}};
+  made.ranges = {
+      {{"M", 17, 256}, {"onednn.dense", "b1"}, {}, 3, tune::race::Noise::context_switch}};
   EXPECT_EQ(report_of(made),
             "matmul f32,f32,f32 K=2048 N=2048 threads=1 eager\n"
             "  M=17..256        onednn.dense stays; nothing was compared, because another thread "
@@ -55,7 +56,7 @@ TEST(RunReport, says_what_was_left_out_and_that_it_is_not_finished) {
 
 TEST(RunReport, rows_of_cells_are_those_of_the_last_measurement) {
   MeasuredCell again = cell();
-  again.ranges = {{{"M", 50, 60}, "onednn.dense", {row(-0.1, 0.02, 50, 60)}}};
+  again.ranges = {{{"M", 50, 60}, {"onednn.dense", "b1"}, {row(-0.1, 0.02, 50, 60)}}};
   const tune::TuningSet set = rows_of({cell(), again}, {"cpu", "kernel"});
   size_t rows = 0;
   for (const tune::OperatorRows& one : set.operators) {

@@ -1,7 +1,9 @@
 #include "verify/bounds.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
 namespace opmux::verify {
 namespace {
@@ -60,6 +62,30 @@ TEST(VerifyElement, knows_the_spacing_of_a_type) {
   EXPECT_EQ(half_step(1.5, f16), 0x1p-11);
   EXPECT_EQ(smallest(f16), 0x1p-24);
   EXPECT_EQ(half_step(7, i32), 0);
+}
+
+TEST(VerifyElement, rounds_alike_where_values_are_normal_and_beyond) {
+  // By the distance of neighbouring values, for random values of every exponent that a float has.
+  const auto by_distance = [](double value, int bits, int least_exponent) {
+    const int exponent = std::max(std::ilogb(value), least_exponent);
+    const double step = std::ldexp(1.0, exponent - bits);
+    return std::nearbyint(value / step) * step;
+  };
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 200'000; ++i) {
+    const double part = 1 + static_cast<double>(random() >> 11) * 0x1p-53;
+    const double value = std::ldexp(i % 2 == 0 ? part : -part, i % 282 - 155);
+    const auto single = static_cast<double>(static_cast<float>(value));
+    if (std::isfinite(single)) {
+      ASSERT_EQ(rounded(value, f32), single) << value;
+    }
+    if (std::abs(value) < 0x1p127) {
+      ASSERT_EQ(rounded(value, bf16), by_distance(value, 7, -126)) << value;
+    }
+    if (std::abs(value) < 0x1p15) {
+      ASSERT_EQ(rounded(value, f16), by_distance(value, 10, -14)) << value;
+    }
+  }
 }
 
 }  // namespace

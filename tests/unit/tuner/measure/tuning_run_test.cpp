@@ -85,7 +85,7 @@ TEST_F(TuningRunTest, the_baseline_is_the_first_with_right_results) {
   ASSERT_TRUE(run({{.op = "twice", .dtypes = {"f32"}, .dims = {{"N", 64}}}}).ok());
   ASSERT_EQ(cells_[0].ranges.size(), 1u);
   EXPECT_EQ(cells_[0].ranges[0].range, tune::Range());
-  EXPECT_EQ(cells_[0].ranges[0].baseline, "acme.wide");
+  EXPECT_EQ(cells_[0].ranges[0].baseline.id, "acme.wide");
 }
 
 TEST_F(TuningRunTest, confirms_the_baseline_and_the_fastest_other) {
@@ -183,7 +183,9 @@ struct Other {
 
 TEST_F(TuningRunTest, compares_kernels_of_others_with_what_runs) {
   Other other;
-  hooks_.externals = {other.kernel, {"half", {"engine.own", "e1"}}};
+  hooks_.externals = [&] {
+    return std::vector<ExternalKernel>{other.kernel, {"half", {"engine.own", "e1"}}};
+  };
   hooks_.race_external = [&](const ExternalRace& race) { return other.race(race); };
   ASSERT_TRUE(run({over(1, 1024)}).ok());
   const MeasuredCell& cell = cells_[0];
@@ -221,7 +223,7 @@ TEST_F(TuningRunTest, compares_kernels_of_others_with_what_runs) {
 
 TEST_F(TuningRunTest, resumes_races_with_kernels_of_others) {
   Other other;
-  hooks_.externals = {other.kernel};
+  hooks_.externals = [&] { return std::vector{other.kernel}; };
   hooks_.race_external = [&](const ExternalRace& race) { return other.race(race); };
   ASSERT_TRUE(run({over(1, 64)}).ok());
   const size_t races = other.asked.size();
@@ -231,13 +233,12 @@ TEST_F(TuningRunTest, resumes_races_with_kernels_of_others) {
   EXPECT_EQ(other.asked.size(), races);
   EXPECT_EQ(cells_[0].externals.size(), 1u);
   other.kernel.build.build = "e2";
-  hooks_.externals = {other.kernel};
   ASSERT_TRUE(run({over(1, 64)}).ok());
   EXPECT_GT(other.asked.size(), races) << "another build is another kernel";
 }
 
 TEST_F(TuningRunTest, says_why_a_kernel_of_others_was_not_measured) {
-  hooks_.externals = {{"twice", {"engine.own", "e1"}}};
+  hooks_.externals = [] { return std::vector<ExternalKernel>{{"twice", {"engine.own", "e1"}}}; };
   hooks_.race_external = [&](const ExternalRace&) -> Result<MeasuredPoint> {
     return Status(Code::failed, "tune.python", "the Python worker ended");
   };
