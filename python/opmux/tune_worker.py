@@ -59,18 +59,22 @@ class External(Protocol):
     @property
     def op(self) -> str:
         """The operator that it stands for."""
+        ...
 
     @property
     def name(self) -> str:
         """The id without the operator: "vllm.native"."""
+        ...
 
     @property
     def build(self) -> str:
         """The versions of the packages that have it."""
+        ...
 
     def calls(self, question: Question) -> tuple[Call, Call]:
         """Returns functions that call opmux and the kernel, as often as their argument says. Raises
         ArithmeticError if their results differ."""
+        ...
 
 
 def _externals() -> list[External]:
