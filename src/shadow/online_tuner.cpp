@@ -23,17 +23,6 @@ using std::chrono::system_clock;
 
 constexpr size_t kMostCandidates = 16;
 
-/// Why calls like this one are not measured here; empty if they are.
-std::string_view obstacle(const schema::Schema& schema, const verify::CallCopy& copy) {
-  for (size_t i = 0; i < copy.arguments().size(); ++i) {
-    const verify::CopiedArgument& argument = copy.arguments()[i];
-    if (!argument.is_tensor()) continue;
-    if (argument.read && argument.written) return "it changes an argument in place";
-    if (schema.args[i].constant) return "implementations pack its constants";
-  }
-  return {};
-}
-
 /// The cell of a call: its types and all its sizes.
 tune::Cell cell_of(const schema::Signature& signature) {
   tune::Cell cell;
@@ -91,6 +80,19 @@ std::string ratio_text(const TuningProposal& made) {
 
 }  // namespace
 
+std::string_view OnlineTuner::obstacle(const dispatch::OperatorSlot& slot,
+                                       const verify::CallCopy& copy) {
+  for (size_t i = 0; i < copy.arguments().size(); ++i) {
+    const verify::CopiedArgument& argument = copy.arguments()[i];
+    if (!argument.is_tensor()) continue;
+    if (argument.read && argument.written) return "they change an argument in place";
+    if (slot.schema->args[i].constant) return "implementations pack their constants";
+  }
+  if (dispatch::default_threads(slot.engine->dependencies().threads) != 1)
+    return "they use more than one thread";
+  return {};
+}
+
 OnlineTuner::Seen* OnlineTuner::seen(const std::string& cell) {
   const auto known = cells_.find(cell);
   if (known != cells_.end()) return &known->second;
@@ -101,8 +103,15 @@ OnlineTuner::Seen* OnlineTuner::seen(const std::string& cell) {
 void OnlineTuner::look_at(dispatch::OperatorSlot& slot, const verify::CallCopy& copy,
                           const verify::CallView& view, const verify::Expected& expected,
                           uint32_t ran) {
-  if (!obstacle(*slot.schema, copy).empty()) return;
-  if (dispatch::default_threads(slot.engine->dependencies().threads) != 1) return;
+  if (const std::string_view why = obstacle(slot, copy); !why.empty()) {
+    if (told_.insert(std::string(slot.name())).second) {
+      log_.tell(Level::info, "tune.not_measured", slot.name(), "", "", [&] {
+        return base::concat("calls are not measured online, because ", why,
+                            "; `opmux tune run` measures them");
+      });
+    }
+    return;
+  }
   verify::JudgedCall exact(*slot.schema, copy);
   exact.tie_outputs();  // so that outputs have the types of the call
   const CallAgain again(copy, exact.view());
@@ -131,11 +140,9 @@ void OnlineTuner::measure(const tune::Cell& cell, RepeatedCall& call, std::vecto
       return true;
     }});
   }
-  const auto noise = make_noise_ ? make_noise_()
-                                 : std::unique_ptr<tune::race::NoiseObserver>(
-                                       std::make_unique<tune::race::SystemNoise>(clock_, 1));
+  tune::race::SystemNoise noise(clock_, 1);
   const tune::race::Environment environment{
-      clock_, *noise, [order = std::make_shared<std::mt19937_64>(1)] { return (*order)(); }};
+      clock_, noise, [order = std::make_shared<std::mt19937_64>(1)] { return (*order)(); }};
   tune::race::Options options;
   options.most_time_ns = kMostRaceNs;
   const tune::race::Result result = tune::race::race(candidates, options, environment);

@@ -2,10 +2,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <opmux/explanation.hpp>
@@ -48,10 +48,6 @@ class OnlineTuner {
 
   /// Sets the runtime that uses rows. Must be called before the first look_at().
   void attach(RowUser& user) { user_ = &user; }
-  /// Replaces the observer of the machine; for tests.
-  void observe_with(std::function<std::unique_ptr<tune::race::NoiseObserver>()> make) {
-    make_noise_ = std::move(make);
-  }
   void follow(Tuning mode) { mode_.store(mode, std::memory_order_release); }
   bool on() const { return mode() >= Tuning::online; }
 
@@ -69,6 +65,9 @@ class OnlineTuner {
     bool done = false;
   };
   Tuning mode() const { return mode_.load(std::memory_order_acquire); }
+  /// Why calls like this one are not measured; empty if they are.
+  static std::string_view obstacle(const dispatch::OperatorSlot& slot,
+                                   const verify::CallCopy& copy);
   Seen* seen(const std::string& cell);
   void measure(const tune::Cell& cell, dispatch::RepeatedCall& call, std::vector<size_t> right,
                Seen& seen);
@@ -78,9 +77,9 @@ class OnlineTuner {
   const base::Clock& clock_;
   base::EventLog& log_;
   RowUser* user_ = nullptr;
-  std::function<std::unique_ptr<tune::race::NoiseObserver>()> make_noise_;
   std::atomic<Tuning> mode_{Tuning::bundle};
   std::map<std::string, Seen> cells_;  ///< by operator and cell
+  std::set<std::string> told_;         ///< operators of which some calls are not measured
   mutable base::ForkGuarded<std::vector<TuningProposal>> proposals_;
 };
 

@@ -192,10 +192,12 @@ TEST(OnlineTuner, measures_no_calls_whose_runs_would_differ_from_those_of_the_pr
   two_threads.add_fast();
   EXPECT_TRUE(two_threads.measure().empty());
   EXPECT_EQ(two_threads.kernel("twice/fast.one").runs, 0u);
+  EXPECT_THAT(two_threads.event("tune.not_measured"), HasSubstr("more than one thread"));
   Online packs(tuned(Tuning::online), 1, "twice(out Tensor y[..., H], const Tensor x[..., H])");
   packs.add_fast();
   EXPECT_TRUE(packs.measure().empty());
   EXPECT_EQ(packs.kernel("twice/fast.one").runs, 0u);
+  EXPECT_THAT(packs.event("tune.not_measured"), HasSubstr("pack their constants"));
   // The scope chose another implementation than a call outside of it gets.
   Online scoped(tuned(Tuning::online));
   scoped.add_fast();
