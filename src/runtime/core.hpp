@@ -43,7 +43,7 @@ class Core final : private shadow::RowUser {
   /// The rules of the trust file apply if they are stricter than the options.
   static Result<std::unique_ptr<Core>> create(const Options& options,
                                               const base::TrustFile& trust_file = {});
-  ~Core();
+  ~Core() override;
 
   registry::Registry& registry() { return registry_; }
   dispatch::Engine& engine() { return engine_; }

@@ -94,8 +94,8 @@ ShadowVerdict compare_with_reference(dispatch::OperatorSlot& slot, const verify:
     }
     if (!status.ok()) return {std::move(status)};
     verify::Expected expected = verify::bounded(judged.view(), again.results());
-    auto mismatch = verify::judge(judged.view(), expected, copy.outputs());
-    return {{}, std::move(mismatch), took_ns, std::move(expected)};
+    const auto mismatch = verify::judge(judged.view(), expected, copy.outputs());
+    return {{}, mismatch, took_ns, std::move(expected)};
   }
   return {};
 }
